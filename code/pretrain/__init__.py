@@ -1,0 +1,1 @@
+"""Attention blocks, masks, objectives and training loops of the book."""

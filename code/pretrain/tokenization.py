@@ -1,0 +1,118 @@
+"""A tokeniser of single characters, with the special tokens that the objectives need.
+
+Implemented: one id per character, [PAD] and [MASK] in front. Left out: subwords (chapter 3).
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+PAD = "[PAD]"
+MASK = "[MASK]"
+
+
+class CharTokenizer:
+    """Map characters to ids and back. Special tokens hold the first ids."""
+
+    def __init__(self, characters: Sequence[str], specials: Sequence[str] = (PAD, MASK)) -> None:
+        """Fix the vocabulary.
+
+        Args:
+            characters: The single characters, in the order of their ids.
+            specials: Special tokens; [PAD] and [MASK] must be among them.
+
+        Raises:
+            ValueError: A character is not one character or comes twice, or a special is missing.
+        """
+        wrong = [c for c in characters if len(c) != 1]
+        if wrong or len(set(characters)) != len(characters):
+            raise ValueError(f"expected distinct single characters, got {wrong or characters!r}")
+        if PAD not in specials or MASK not in specials:
+            raise ValueError(f"expected specials with {PAD} and {MASK}, got {tuple(specials)}")
+        self.specials = tuple(specials)
+        self.characters = tuple(characters)
+        self.tokens = (*self.specials, *self.characters)
+        self.ids = {token: i for i, token in enumerate(self.tokens)}
+
+    @classmethod
+    def from_text(cls, text: str) -> "CharTokenizer":
+        """Take every character of a text, sorted.
+
+        Args:
+            text: Text that holds each character at least once.
+
+        Raises:
+            ValueError: The text is empty.
+        """
+        if not text:
+            raise ValueError("expected a text with at least one character, got an empty one")
+        return cls(sorted(set(text)))
+
+    @classmethod
+    def from_dict(cls, state: dict[str, list[str]]) -> "CharTokenizer":
+        """Rebuild a tokeniser from what `to_dict` gave."""
+        return cls(state["characters"], state["specials"])
+
+    def to_dict(self) -> dict[str, list[str]]:
+        """Give the vocabulary as plain lists, for JSON."""
+        return {"characters": list(self.characters), "specials": list(self.specials)}
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids V, special tokens included."""
+        return len(self.tokens)
+
+    @property
+    def pad_id(self) -> int:
+        """Id of [PAD]."""
+        return self.ids[PAD]
+
+    @property
+    def mask_id(self) -> int:
+        """Id of [MASK]."""
+        return self.ids[MASK]
+
+    @property
+    def special_ids(self) -> tuple[int, ...]:
+        """Ids of all special tokens."""
+        return tuple(range(len(self.specials)))
+
+    def encode(self, text: str) -> Tensor:
+        """Turn a text into ids, one per character.
+
+        Args:
+            text: Text of T characters of the vocabulary.
+
+        Returns:
+            int64 (T,).
+
+        Raises:
+            ValueError: A character is not in the vocabulary; the message names it and its place.
+        """
+        try:
+            return torch.tensor([self.ids[c] for c in text], dtype=torch.int64)
+        except KeyError as error:
+            place = text.index(error.args[0])
+            raise ValueError(
+                f"expected characters of the vocabulary ({len(self.characters)} of them), "
+                f"got {error.args[0]!r} at index {place}"
+            ) from None
+
+    def decode(self, ids: Tensor | Sequence[int]) -> str:
+        """Turn ids back into text; special tokens appear by their names.
+
+        Args:
+            ids: int64 (T,), or a sequence of ids.
+
+        Raises:
+            ValueError: Not one-dimensional, or an id outside 0..V-1.
+        """
+        values = torch.as_tensor(ids)
+        n_ids = len(self.tokens)
+        if values.dim() != 1 or ((values < 0) | (values >= n_ids)).any():
+            raise ValueError(
+                f"expected ids (T,) in 0..{n_ids - 1}, got shape {tuple(values.shape)}"
+                f" with values {values.flatten()[:8].tolist()} ..."
+            )
+        return "".join(self.tokens[i] for i in values.tolist())

@@ -1,0 +1,97 @@
+"""What every unit test starts from, and the tiny models that many of them share."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+from torch import Generator, nn
+
+from pretrain.bert import BERT
+from pretrain.gpt import GPT
+
+# The same examples at every run, and no limit on their time: a busy machine is no failure.
+settings.register_profile(
+    "book", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("book")
+
+SIZES = {"d_model": 8, "n_layers": 2, "n_heads": 2, "max_len": 12}
+
+
+@pytest.fixture(autouse=True)
+def same_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fix torch's global generator, use one thread and draw no progress bar."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    monkeypatch.setenv("PRETRAIN_PROGRESS", "0")
+
+
+@pytest.fixture
+def generator() -> Generator:
+    """Give a generator with a fixed seed."""
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def scramble() -> Callable[[nn.Module], nn.Module]:
+    """Give a function that draws every parameter anew, so that no bias is 0 and no gain is 1."""
+
+    def draw(model: nn.Module) -> nn.Module:
+        """Replace all parameters in place and move the model to float64, evaluation mode."""
+        model.double().eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.normal_(std=0.4)
+        return model
+
+    return draw
+
+
+@pytest.fixture
+def tiny_gpt(scramble: Callable[[nn.Module], nn.Module]) -> Callable[..., GPT]:
+    """Give a builder of a float64 GPT with 11 tokens, width 8 and 12 positions."""
+
+    def build(**options: object) -> GPT:
+        """Build it; options replace the sizes."""
+        model = GPT(11, **{**SIZES, **options})  # type: ignore[arg-type]
+        scramble(model)
+        return model
+
+    return build
+
+
+@pytest.fixture
+def tiny_bert(scramble: Callable[[nn.Module], nn.Module]) -> Callable[..., BERT]:
+    """Give a builder of a float64 BERT with 11 tokens, width 8 and 12 positions."""
+
+    def build(**options: object) -> BERT:
+        """Build it; options replace the sizes."""
+        model = BERT(11, **{**SIZES, **options})  # type: ignore[arg-type]
+        scramble(model)
+        return model
+
+    return build
+
+
+@pytest.fixture
+def influence() -> Callable[[nn.Module, torch.Tensor], torch.Tensor]:
+    """Give a function that measures how much each input position moves each output position."""
+
+    def measure(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
+        """Sum |d logits_t / d embedding_s| over both vectors; (T, T), indexed [t, s]."""
+        embedded = model.embeddings(ids).detach()
+        given: list[torch.Tensor] = []
+        hook = model.embeddings.register_forward_hook(lambda *_: given[0])
+
+        def run(x: torch.Tensor) -> torch.Tensor:
+            """Run the model on these embeddings instead of its own."""
+            given[:] = [x]
+            logits: torch.Tensor = model(ids)[0]
+            return logits
+
+        jacobian = torch.autograd.functional.jacobian(run, embedded)  # (T, V, 1, T, D)
+        hook.remove()
+        return jacobian.abs().sum(dim=(1, 2, 4))
+
+    return measure

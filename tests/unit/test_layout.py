@@ -1,0 +1,137 @@
+"""The shape of the source tree, and what importing the package may do."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pretrain.paths import ROOT
+
+MODULES = sorted((ROOT / "code" / "pretrain").glob("*.py"))
+CORE = [
+    "masks", "positions", "attention", "dropout", "layers", "embeddings", "gpt", "bert",
+    "tokenization", "objectives", "training", "resume", "checkpoints", "generation", "evaluation",
+    "blanks", "intervals", "paths",
+]  # fmt: skip
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python from the root of the repository."""
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """List all functions, methods and classes of a module, nested ones too."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return [node for node in ast.walk(tree) if isinstance(node, kinds)]
+
+
+def test_code_is_a_source_root_with_one_package() -> None:
+    """A package or module called `code` would hide the standard library's."""
+    inside = [path.name for path in (ROOT / "code").iterdir()]
+    made = [name for name in inside if name.endswith(".egg-info") or name.startswith((".", "__py"))]
+    assert set(inside) - set(made) == {"pretrain"}
+    assert not list((ROOT / "code").glob("*.py"))
+
+
+def test_the_standard_library_is_not_hidden() -> None:
+    """`code` and `pdb`, which imports it, are the standard library's when run from the root."""
+    found = python("-c", "import code; print(code.__file__)")
+    assert found.returncode == 0, found.stderr
+    assert not Path(found.stdout.strip()).is_relative_to(ROOT)
+    debugger = python("-m", "pdb", "--help")
+    assert "usage: pdb" in debugger.stdout  # its exit code differs between Python versions
+    assert debugger.stderr == ""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_everything_has_a_docstring(path: Path) -> None:
+    """Modules, classes and all functions, private and nested ones too."""
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree)
+    missing = [f"{n.name} (line {n.lineno})" for n in functions(tree) if not ast.get_docstring(n)]
+    assert not missing
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_public_docstrings_name_every_argument(path: Path) -> None:
+    """A docstring with an Args section speaks of each argument that the function takes."""
+    for node in functions(ast.parse(path.read_text())):
+        text = ast.get_docstring(node) or ""
+        if isinstance(node, ast.ClassDef) or "Args:" not in text:
+            continue
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        section = text.split("Args:")[1].split("\n\n")[0]
+        names = {a.arg for a in arguments} - {"self", "cls"}
+        assert {n for n in names if n not in section} == set(), f"{path.name}: {node.name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_modules_only_define(path: Path) -> None:
+    """On the top level stand imports, constants, functions and classes; no loop and no call."""
+    allowed = (
+        ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef,
+    )  # fmt: skip
+    for node in ast.parse(path.read_text()).body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        assert is_docstring or isinstance(node, allowed), f"{path.name}, line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_nothing_is_pickled(path: Path) -> None:
+    """Loading a pickle runs whatever code is in it, so no module can."""
+    text = path.read_text()
+    code = ast.unparse(without_docstrings(ast.parse(text)))
+    for word in ("torch.load", "torch.save", "pickle", "allow_pickle", "shelve", "marshal"):
+        assert word not in code, word
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """Drop the strings that stand alone: they may speak of what the code does not do."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [  # type: ignore[attr-defined]
+                n for n in body
+                if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
+            ] or [ast.Pass()]  # fmt: skip
+    return tree
+
+
+IMPORT_ALL = """
+import builtins, importlib, random, socket, sys
+import numpy, torch
+
+def refuse(*arguments, **options):
+    raise AssertionError(f"opened on import: {arguments}")
+
+before = torch.get_rng_state(), random.getstate(), numpy.random.get_state()[1].tolist()
+threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
+socket.socket.connect = refuse
+for name in sys.argv[1:]:
+    importlib.import_module(f"pretrain.{name}")
+after = torch.get_rng_state(), random.getstate(), numpy.random.get_state()[1].tolist()
+assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
+assert (threads, dtype) == (torch.get_num_threads(), torch.get_default_dtype())
+print(sorted(set(sys.modules) & {"matplotlib.pyplot", "transformers", "ipywidgets", "IPython",
+                                 "scipy", "sklearn", "nbformat"}))
+"""
+
+
+def test_importing_the_models_is_light() -> None:
+    """No network, no draw from any generator, no setting, no plotting or published package."""
+    result = python("-W", "error", "-c", IMPORT_ALL, *CORE)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "[]\n"
+    assert result.stderr == ""
+
+
+def test_importing_anything_is_quiet() -> None:
+    """The other modules may need more packages, but they do nothing either."""
+    result = python("-W", "error", "-c", IMPORT_ALL, *(p.stem for p in MODULES))
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""

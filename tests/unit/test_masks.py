@@ -1,0 +1,123 @@
+"""The masks: who may look at whom."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from pretrain.masks import (
+    additive_mask,
+    bidirectional_mask,
+    causal_mask,
+    cross_mask,
+    padding_mask,
+    prefix_lm_mask,
+)
+
+
+def test_causal_mask_is_the_lower_triangle() -> None:
+    """Query t reads keys 0..t and no other."""
+    mask = causal_mask(5)
+    assert mask.dtype == torch.bool
+    assert torch.equal(mask, torch.ones(5, 5).tril().bool())
+
+
+@given(st.integers(1, 8), st.integers(0, 8))
+def test_cached_keys_add_the_rows_of_a_longer_mask(seq_len: int, n_past: int) -> None:
+    """With a cache, the new queries have the last rows of the whole triangle."""
+    assert torch.equal(causal_mask(seq_len, n_past=n_past), causal_mask(n_past + seq_len)[n_past:])
+
+
+def test_bidirectional_mask_hides_nothing() -> None:
+    """Every query reads every key."""
+    mask = bidirectional_mask(4)
+    assert mask.shape == (4, 4)
+    assert mask.dtype == torch.bool
+    assert mask.all()
+
+
+def test_prefix_of_length_zero_is_causal_and_full_prefix_is_bidirectional() -> None:
+    """The prefix mask joins the other two: its ends are theirs."""
+    mask = prefix_lm_mask(torch.tensor([0, 6]), 6)
+    assert mask.shape == (2, 1, 6, 6)
+    assert torch.equal(mask[0, 0], causal_mask(6))
+    assert torch.equal(mask[1, 0], bidirectional_mask(6))
+
+
+@given(st.data(), st.integers(1, 9))
+def test_prefix_mask_by_its_definition(data: st.DataObject, seq_len: int) -> None:
+    """A key is seen exactly when it lies in the prefix or not after the query."""
+    lengths = data.draw(st.lists(st.integers(0, seq_len), min_size=1, max_size=3))
+    mask = prefix_lm_mask(torch.tensor(lengths), seq_len)
+    for b, length in enumerate(lengths):
+        for t in range(seq_len):
+            seen = [s for s in range(seq_len) if mask[b, 0, t, s]]
+            assert seen == [s for s in range(seq_len) if s < length or s <= t]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32])
+def test_padding_mask_hides_padding_from_every_query(dtype: torch.dtype) -> None:
+    """0/1 in any type means the same, one row for all heads and queries."""
+    real = torch.tensor([[1, 1, 0], [1, 1, 1]]).to(dtype)
+    mask = padding_mask(real)
+    assert mask.shape == (2, 1, 1, 3)
+    assert mask.dtype == torch.bool
+    assert mask[:, 0, 0].tolist() == [[True, True, False], [True, True, True]]
+
+
+def test_cross_mask_is_the_source_padding_for_each_target_query() -> None:
+    """Decoder queries differ in number from the source, and all see the same keys."""
+    mask = cross_mask(4, torch.tensor([[1, 0, 1]]))
+    assert mask.shape == (1, 1, 4, 3)
+    assert mask[0, 0].tolist() == [[True, False, True]] * 4
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_additive_mask_adds_zero_or_minus_infinity(dtype: torch.dtype) -> None:
+    """Softmax of scores plus the mask gives exactly no weight to what is hidden."""
+    added = additive_mask(causal_mask(3), dtype)
+    assert added.dtype == dtype
+    weights = (torch.randn(3, 3, dtype=dtype) + added).softmax(dim=-1)
+    assert torch.equal(weights > 0, causal_mask(3))
+    assert not added.isnan().any()
+
+
+def test_multiplying_by_infinity_would_give_nan() -> None:
+    """The reason why the additive mask fills instead of multiplying."""
+    mask = causal_mask(2)
+    assert ((1 - mask.float()) * float("-inf")).isnan().any()
+    assert torch.equal(additive_mask(mask), torch.tensor([[0.0, float("-inf")], [0.0, 0.0]]))
+
+
+BAD: dict[str, tuple[Callable[[], Tensor], str]] = {
+    "causal, no query": (lambda: causal_mask(0), "seq_len >= 1 and n_past >= 0, got 0 and 0"),
+    "causal, past < 0": (lambda: causal_mask(2, n_past=-1), "got 2 and -1"),
+    "bidirectional": (lambda: bidirectional_mask(0), "expected seq_len >= 1, got 0"),
+    "padding, 1-D": (lambda: padding_mask(torch.ones(3)), r"shape \(B, S\), got \(3,\)"),
+    "padding, 2s": (lambda: padding_mask(torch.full((1, 2), 2)), r"only 0 and 1, got \[2\]"),
+    "padding, empty": (
+        lambda: padding_mask(torch.tensor([[1, 0], [0, 0]])),
+        r"a real token in every sequence, got none in rows \[1\]",
+    ),
+    "cross": (lambda: cross_mask(0, torch.ones(1, 2)), "expected target_len >= 1, got 0"),
+    "cross, 1-D": (lambda: cross_mask(2, torch.ones(2)), r"shape \(B, S\), got \(2,\)"),
+    "prefix, 2-D": (lambda: prefix_lm_mask(torch.ones(1, 1), 2), r"shape \(B,\), got \(1, 1\)"),
+    "prefix, long": (lambda: prefix_lm_mask(torch.tensor([3]), 2), r"in 0\.\.2, got \[3\]"),
+    "prefix, < 0": (lambda: prefix_lm_mask(torch.tensor([-1]), 2), r"in 0\.\.2, got \[-1\]"),
+    "additive, float": (lambda: additive_mask(torch.ones(2)), "a boolean mask, got torch.float32"),
+    "additive, int": (
+        lambda: additive_mask(causal_mask(2), torch.int64),
+        "a floating-point dtype, got torch.int64",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_named(name: str) -> None:
+    """Each message says what was expected and what came."""
+    call, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        call()
