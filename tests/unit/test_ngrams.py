@@ -1,0 +1,214 @@
+"""The n-gram baselines: proper distributions, a hand-worked example, better than unigrams."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pretrain.cleaning import PLAY_ALPHABET
+from pretrain.datasets import load_shakespeare
+from pretrain.ngram_counts import discounted, encode_texts, neighbours, text_starts
+from pretrain.ngrams import KneserNey, TwoSidedNGram, UnigramModel
+
+V = 5
+
+
+@pytest.fixture(scope="module")
+def play_ids():
+    """Return 60,000 characters of Coriolanus to fit on and the next 20,000 to score."""
+    play = next(p for p in load_shakespeare("train") if p.slug == "coriolanus")
+    ids, _ = encode_texts([play.text], PLAY_ALPHABET)
+    return ids[:60_000], ids[60_000:80_000]
+
+
+def random_text(seed, length=200):
+    """Draw a text in which some symbols are rare and V - 1 never occurs."""
+    return np.random.default_rng(seed).choice(V - 1, size=length, p=[0.6, 0.3, 0.08, 0.02])
+
+
+def test_unigram_counts_one_extra_of_each():
+    log_p = UnigramModel(3).fit([0, 0, 1]).log_probs([0, 1, 2])
+    assert np.allclose(np.exp(log_p), [3 / 6, 2 / 6, 1 / 6])
+
+
+@pytest.mark.parametrize("discounts", ["modified", "absolute"])
+def test_hand_worked_bigrams(discounts):
+    # Text 0 1 0 0 over V = 2; "^" is the start. Windows: ^0, 01, 10, 00, each once.
+    # Too few rare windows to estimate discounts: one occurrence loses 1/2 (both kinds), two lose 1
+    # (modified) or 1/2 (absolute), three lose 3/2 (modified) or 1/2 (absolute).
+    model = KneserNey(2, 2, discounts).fit([0, 1, 0, 0])
+    three, one = (1.5, 0.5) if discounts == "modified" else (0.5, 0.5)
+    # Order 1 counts what stands before: 0 follows ^, 1 and 0 (three), 1 follows 0 (one); total 4.
+    held_back = (three + one) / 4
+    p0 = (3 - three) / 4 + held_back / 2
+    p1 = (1 - one) / 4 + held_back / 2
+    assert p0 + p1 == pytest.approx(1)
+    # After 0: windows 01 and 00, total 2, each loses 1/2, so half of the mass is held back.
+    after_0 = [0.25 + 0.5 * p0, 0.25 + 0.5 * p1]
+    # After 1: window 10 alone, total 1, half held back. The start behaves alike: window ^0 alone.
+    after_1 = [0.5 + 0.5 * p0, 0.5 * p1]
+    assert np.allclose(model.next_probs([[0], [1]]), [after_0, after_1])
+    expected = [after_1[0], after_0[1], after_1[0], after_0[0]]
+    assert np.allclose(np.exp(model.log_probs([0, 1, 0, 0])), expected)
+
+
+def test_discounts_follow_the_counts_of_counts():
+    # Ten grams once, four twice, two three times, one four times: Y = 10 / 18.
+    counts = np.array([1] * 10 + [2] * 4 + [3] * 2 + [4])
+    table = discounted(np.arange(17) * 100, counts, 100, "modified")  # one gram per context
+    y = 10 / 18
+    d1, d2, d3 = 1 - 2 * y * 4 / 10, 2 - 3 * y * 2 / 4, 3 - 4 * y * 1 / 2
+    expected = np.array([d1] * 10 + [d2 / 2] * 4 + [d3 / 3] * 2 + [d3 / 4])
+    assert np.allclose(table.held_back, expected)
+    assert np.allclose(table.direct, 1 - expected)
+    absolute = discounted(np.arange(17) * 100, counts, 100, "absolute")
+    assert np.allclose(absolute.held_back, y / counts)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    order=st.integers(1, 6),
+    context=st.lists(st.integers(0, V - 1), max_size=7),
+    discounts=st.sampled_from(["modified", "absolute"]),
+)
+def test_kneser_ney_distributions_sum_to_one(seed, order, context, discounts):
+    model = KneserNey(order, V, discounts).fit(random_text(seed), [70, 120])
+    probs = model.next_probs([context])
+    assert probs.shape == (1, V)
+    assert probs.sum() == pytest.approx(1)
+    assert (probs > 0).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    orders=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    left=st.lists(st.integers(-1, V - 1), max_size=4),
+    right=st.lists(st.integers(-1, V - 1), max_size=4),
+)
+def test_two_sided_distributions_sum_to_one(seed, orders, left, right):
+    model = TwoSidedNGram(*orders, V).fit(random_text(seed))
+    log_p = model.log_probs([left], [right])
+    assert log_p.shape == (1, V)
+    assert np.exp(log_p).sum() == pytest.approx(1)
+    assert np.isfinite(log_p).all()
+
+
+def test_scores_of_a_text_are_the_predictions_after_its_contexts():
+    model = KneserNey(3, V).fit(random_text(1))
+    text = random_text(2, 50)
+    log_p = model.log_probs(text)
+    contexts = np.stack([text[:-2], text[1:-1]], axis=1)
+    picked = model.next_probs(contexts)[np.arange(48), text[2:]]
+    assert np.allclose(np.exp(log_p[2:]), picked)
+
+
+def test_short_contexts_use_the_shorter_windows():
+    text = random_text(3)
+    assert np.allclose(
+        KneserNey(4, V).fit(text).next_probs([[1]]), KneserNey(4, V).fit(text).next_probs([[4, 1]])
+    ), "symbol 4 never occurs, so it cannot change the prediction"
+
+
+def test_windows_do_not_cross_the_start_of_a_text():
+    apart = KneserNey(2, 4).fit([0, 1, 2, 3], boundaries=[2])
+    joined = KneserNey(2, 4).fit([0, 1, 2, 3])
+    assert joined.next_probs([[1]])[0, 2] > apart.next_probs([[1]])[0, 2]
+    assert np.allclose(apart.next_probs([[1]]), apart.next_probs([[3]])), "neither has a successor"
+    left, right = neighbours([0, 1, 2, 3], 2, 1, [2])
+    assert left.tolist() == [[-1, -1], [-1, 0], [-1, -1], [-1, 2]]
+    assert right.tolist() == [[1], [-1], [3], [-1]]
+
+
+def test_scoring_several_texts_equals_scoring_each():
+    model = KneserNey(4, V).fit(random_text(4))
+    first, second = random_text(5, 30), random_text(6, 20)
+    together = model.log_probs(np.concatenate([first, second]), [30])
+    assert np.allclose(together, np.concatenate([model.log_probs(first), model.log_probs(second)]))
+
+
+def test_a_missing_neighbour_shortens_the_context():
+    text = random_text(7)
+    model = TwoSidedNGram(3, 2, V).fit(text)
+    masked = model.log_probs([[0, -1, 1]], [[0, -1]])
+    assert np.allclose(masked, model.log_probs([[1]], [[0]]))
+    nothing = model.log_probs([[-1]], np.zeros((1, 0), dtype=int))
+    assert np.allclose(nothing, TwoSidedNGram(0, 0, V).fit(text).log_probs([[]], [[]]))
+    only_right = TwoSidedNGram(0, 2, V).fit(text)
+    assert np.allclose(model.log_probs([[-1]], [[0, 1]]), only_right.log_probs([[2]], [[0, 1]]))
+
+
+def test_two_sided_hand_worked_blank():
+    # Text 0 1 0, one neighbour on the left only: windows 0>1 and 1>0, each once, each loses 1/2.
+    # Without neighbours: 0 twice (loses 1), 1 once (loses 1/2), total 3, so 1/2 is held back.
+    model = TwoSidedNGram(1, 0, 2).fit([0, 1, 0])
+    p0, p1 = 1 / 3 + 0.25, 0.5 / 3 + 0.25
+    assert np.allclose(np.exp(model.log_probs([[0]], [[]])), [[0.5 * p0, 0.5 + 0.5 * p1]])
+
+
+def test_windows_longer_than_the_text_leave_the_shorter_ones():
+    model = TwoSidedNGram(3, 3, V).fit([0, 1])
+    assert np.exp(model.log_probs([[0, 1, 0]], [[1, 0, 1]])).sum() == pytest.approx(1)
+
+
+def test_longer_contexts_help_on_unseen_text(play_ids):
+    train, held_out = play_ids
+    n_symbols = len(PLAY_ALPHABET)
+    bits = [
+        -model.fit(train).log_probs(held_out).mean() / np.log(2)
+        for model in (UnigramModel(n_symbols), KneserNey(2, n_symbols), KneserNey(5, n_symbols))
+    ]
+    assert bits[0] > bits[1] + 0.5
+    assert bits[1] > bits[2] + 0.5
+
+
+def test_two_sides_beat_one(play_ids):
+    train, held_out = play_ids
+    left, right = neighbours(held_out, 2, 2)
+    model = TwoSidedNGram(2, 2, len(PLAY_ALPHABET)).fit(train)
+    here = np.arange(len(held_out))
+    both = model.log_probs(left, right)[here, held_out].mean()
+    only_left = model.log_probs(left, right[:, :0])[here, held_out].mean()
+    assert both > only_left + 0.3
+
+
+def test_texts_become_ids_and_boundaries():
+    ids, boundaries = encode_texts(["ab", "b"], "ab")
+    assert ids.tolist() == [0, 1, 1]
+    assert boundaries.tolist() == [0, 2]
+    assert text_starts([2, 2], 3).tolist() == [0, 2]
+    with pytest.raises(ValueError, match=r"written in 'ab', got \['c'\]"):
+        encode_texts(["abc"], "ab")
+    with pytest.raises(ValueError, match="got an empty text"):
+        encode_texts([""], "ab")
+
+
+@pytest.mark.parametrize("model", [UnigramModel(2), KneserNey(2, 2)])
+def test_an_unfitted_model_says_so(model):
+    with pytest.raises(RuntimeError, match=rf"{type(model).__name__} is not fitted: call fit"):
+        model.log_probs([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: KneserNey(0, 2), "at least 1, got 0 and 2"),
+        (lambda: KneserNey(11, 65), "do not fit a 63-bit code"),
+        (lambda: KneserNey(2, 2, "linear"), 'must be "modified" or "absolute", got \'linear\''),
+        (lambda: KneserNey(2, 2).fit([]), r"shape|integers \(T,\), T > 0"),
+        (lambda: KneserNey(2, 2).fit([0.5]), "got float64"),
+        (lambda: KneserNey(2, 2).fit([0, 2]), r"ids must be in 0..1, got 0..2"),
+        (lambda: KneserNey(2, 2).fit([0, 1], [2]), r"boundaries must be in 0..1, got 0..2"),
+        (lambda: KneserNey(2, 2).fit([0, 1]).next_probs([0]), r"integers \(n, k\)"),
+        (lambda: KneserNey(2, 2).fit([0, 1]).next_probs([[-1]]), r"in 0..1, got -1..-1"),
+        (lambda: TwoSidedNGram(-1, 1, 2), "must not be negative, got -1 and 1"),
+        (
+            lambda: TwoSidedNGram(1, 1, 2).fit([0, 1]).log_probs([[0]], [[0], [1]]),
+            "1 left contexts",
+        ),
+    ],
+)
+def test_wrong_input_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
