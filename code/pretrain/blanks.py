@@ -1,0 +1,117 @@
+"""One blank at a time: what BERT, and what a GPT, would write into it.
+
+Implemented: BERT's answer from both sides; a GPT's from the left alone; and a GPT's from both
+sides, by Bayes' rule over all candidates. The three are comparable, for they answer one question.
+Left out: several blanks at once, whose answers depend on each other.
+"""
+
+import torch
+from torch import Tensor
+
+from pretrain.bert import BERT
+from pretrain.evaluation import masked_log_probs
+from pretrain.gpt import GPT
+from pretrain.objectives import IGNORE_INDEX
+
+
+def blank_log_probs(
+    model: BERT, windows: Tensor, places: Tensor, *, mask_id: int, batch_size: int = 64
+) -> Tensor:
+    """Hide one token of each window and give BERT's distribution for it.
+
+    Args:
+        model: A BERT in evaluation mode.
+        windows: int64 (N, T), clean text.
+        places: int64 (N,), the position to hide in each, in 0..T-1.
+        mask_id: Id of [MASK].
+        batch_size: Rows at once.
+
+    Returns:
+        Log-probabilities, float (N, V).
+
+    Raises:
+        ValueError: The shapes do not fit.
+    """
+    _check_places(windows, places)
+    hidden = places[:, None] == torch.arange(windows.shape[1])  # (N, T), one True a row
+    labels = windows.masked_fill(~hidden, IGNORE_INDEX)
+    corrupted = windows.masked_fill(hidden, mask_id)
+    return masked_log_probs(model, corrupted, labels, batch_size=batch_size)[0]
+
+
+@torch.no_grad()
+def left_log_probs(model: GPT, windows: Tensor, places: Tensor, *, batch_size: int = 64) -> Tensor:
+    """Give a GPT's distribution for one token of each window, from what stands to its left.
+
+    Args:
+        model: A GPT in evaluation mode.
+        windows: int64 (N, T).
+        places: int64 (N,), the position to predict, in 1..T-1.
+        batch_size: Rows at once.
+
+    Returns:
+        Log-probabilities, float (N, V).
+
+    Raises:
+        ValueError: The shapes do not fit, or a place has nothing to its left.
+    """
+    _check_places(windows, places, first=1)
+    parts = [
+        model(batch)[torch.arange(len(batch)), place - 1].log_softmax(dim=-1)
+        for batch, place in zip(
+            torch.split(windows, batch_size), torch.split(places, batch_size), strict=True
+        )
+    ]
+    return torch.cat(parts)
+
+
+@torch.no_grad()
+def rescored_log_probs(
+    model: GPT, windows: Tensor, places: Tensor, *, candidates: Tensor, n_right: int | None = None
+) -> Tensor:
+    """Give a GPT's distribution for a blank from both sides, by Bayes' rule.
+
+    Every candidate is put into the blank, and the whole window scored: P(v | left, right) is
+    proportional to P(v | left) P(right | left, v). This costs one pass per candidate.
+
+    Args:
+        model: A GPT in evaluation mode.
+        windows: int64 (N, T).
+        places: int64 (N,), the blank of each, in 1..T-1.
+        candidates: int64 (C,), the ids that may fill a blank.
+        n_right: How many tokens to the right count; None = all.
+
+    Returns:
+        Log-probabilities over the candidates, float (N, C), each row normalised.
+
+    Raises:
+        ValueError: The shapes do not fit, a place has nothing to its left, or n_right < 0.
+    """
+    _check_places(windows, places, first=1)
+    if n_right is not None and n_right < 0:
+        raise ValueError(f"expected n_right >= 0 or None, got {n_right}")
+    target = torch.arange(1, windows.shape[1])
+    rows = []
+    for window, place in zip(windows, places.tolist(), strict=True):
+        filled = window.repeat(len(candidates), 1)
+        filled[:, place] = candidates
+        end = None if n_right is None else place + n_right + 1
+        filled = filled[:, :end]
+        log_probs = model(filled[:, :-1]).log_softmax(dim=-1)
+        taken = log_probs.gather(-1, filled[:, 1:, None])[..., 0]  # (C, T - 1)
+        rows.append(taken[:, target[: taken.shape[1]] >= place].sum(dim=1))
+    return torch.stack(rows).log_softmax(dim=-1)
+
+
+def _check_places(windows: Tensor, places: Tensor, first: int = 0) -> None:
+    """Refuse windows and places that do not belong together."""
+    if windows.dim() != 2 or places.shape != windows.shape[:1]:
+        raise ValueError(
+            "expected windows (N, T) and places (N,), got "
+            f"{tuple(windows.shape)} and {tuple(places.shape)}"
+        )
+    if len(places) and not first <= int(places.min()) <= int(places.max()) < windows.shape[1]:
+        raise ValueError(
+            f"expected places in {first}..{windows.shape[1] - 1}, got "
+            f"{int(places.min())}..{int(places.max())}"
+        )

@@ -1,0 +1,124 @@
+"""Trained models on disk: weights as safetensors, the rest as JSON, nothing pickled.
+
+Implemented: save and load of a model with its tokeniser, and the card that says how it was made.
+Left out: the state of a run, which `pretrain.training` keeps.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from pretrain.bert import BERT
+from pretrain.gpt import GPT
+from pretrain.paths import CHECKPOINTS, data_file
+from pretrain.resume import CheckpointError
+from pretrain.tokenization import CharTokenizer
+
+MODELS: dict[str, type[GPT] | type[BERT]] = {"GPT": GPT, "BERT": BERT}
+
+
+def save_model(
+    path: str | Path, model: GPT | BERT, tokenizer: CharTokenizer, card: dict[str, Any]
+) -> None:
+    """Write a model so that `load_model` can rebuild it without other knowledge.
+
+    The weights go to `path`; what the model is (class, options, vocabulary) stands in the
+    header of the same file; the card goes beside it with the ending .json.
+
+    Args:
+        path: File name, ending in .safetensors.
+        model: Parameters and buffers are saved.
+        tokenizer: Saved with it, for weights mean nothing without their vocabulary.
+        card: Data, seed, steps, metrics; JSON values.
+
+    Raises:
+        ValueError: The name ends otherwise.
+        TypeError: The card holds what JSON cannot; nothing was written then.
+    """
+    path = Path(path)
+    if path.suffix != ".safetensors":
+        raise ValueError(f"expected a file name ending in .safetensors, got {path.name}")
+    description = {
+        "model": type(model).__name__,
+        "options": model.options,
+        "tokenizer": tokenizer.to_dict(),
+    }
+    card_text = json.dumps(card, indent=2) + "\n"
+    tied = model.embeddings.token.weight
+    state = {
+        name: value.contiguous()
+        for name, value in model.state_dict().items()
+        if name == "embeddings.token.weight" or value.data_ptr() != tied.data_ptr()
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    save_file(state, part, metadata={"pretrain": json.dumps(description)})
+    os.replace(part, path)
+    path.with_suffix(".json").write_text(card_text)
+
+
+def load_model(name: str | Path) -> tuple[Any, CharTokenizer]:
+    """Rebuild a saved model, in evaluation mode, and its tokeniser.
+
+    Args:
+        name: A name in data/checkpoints ("gpt_chars"), or the path of a .safetensors file.
+
+    Returns:
+        The model (GPT or BERT) and its tokeniser.
+
+    Raises:
+        FileNotFoundError: No such file; the message lists the names that exist.
+        CheckpointError: The file is damaged or does not hold such a model.
+    """
+    path = Path(name)
+    if path.suffix != ".safetensors":
+        path = data_file("checkpoints", f"{name}.safetensors")
+    if not path.exists():
+        known = sorted(p.stem for p in CHECKPOINTS.glob("*.safetensors"))
+        raise FileNotFoundError(f"expected one of {known} or a file, got {str(name)!r}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            description = json.loads((file.metadata() or {})["pretrain"])
+            state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        model = MODELS[description["model"]](**description["options"])
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise CheckpointError(
+            f"expected a model of this book in {path}, but it cannot be read ({error})"
+        ) from error
+    _load_state(model, state, path)
+    return model.eval(), CharTokenizer.from_dict(description["tokenizer"])
+
+
+def load_card(name: str) -> dict[str, Any]:
+    """Read the card of a model in data/checkpoints.
+
+    Args:
+        name: The model's name, such as "gpt_chars".
+
+    Returns:
+        Data, seed, steps, metrics.
+
+    Raises:
+        FileNotFoundError: No such card.
+    """
+    card: dict[str, Any] = json.loads(data_file("checkpoints", f"{name}.json").read_text())
+    return card
+
+
+def _load_state(model: GPT | BERT, state: dict[str, Any], path: Path) -> None:
+    """Copy the tensors in, and name any that is missing, extra or of another shape."""
+    tied = {"head.output_weight"} if model.options["tie_head"] else set()
+    try:
+        result = model.load_state_dict(state, strict=False)
+    except RuntimeError as error:
+        raise CheckpointError(f"tensors of {path} do not fit: {error}") from error
+    missing = set(result.missing_keys) - tied
+    if missing or result.unexpected_keys:
+        raise CheckpointError(
+            f"tensors of {path} do not fit: missing {sorted(missing)}, "
+            f"unexpected {sorted(result.unexpected_keys)}"
+        )

@@ -1,0 +1,165 @@
+"""Judging a model on text that it has not seen.
+
+Paper: Jelinek et al. 1977 for perplexity.
+
+Implemented: losses with a minimum of context, perplexity, bits per character, masked accuracy.
+Left out: single blanks (`pretrain.blanks`), intervals (`pretrain.intervals`).
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from pretrain.bert import BERT
+from pretrain.gpt import GPT
+from pretrain.objectives import IGNORE_INDEX
+
+
+def bits(nats: float) -> float:
+    """Convert nats to bits (of a character model: nats per character to bits per character)."""
+    return nats / math.log(2)
+
+
+@torch.no_grad()
+def token_losses(
+    model: GPT, ids: Tensor, *, seq_len: int, min_context: int = 0, batch_size: int = 64
+) -> Tensor:
+    """Score each token of a text once, given up to seq_len tokens before it.
+
+    Windows of seq_len + 1 tokens overlap by min_context + 1, and only tokens with more than
+    min_context tokens before them in their window are scored. The first min_context + 1 tokens
+    of the text are not scored, nor are those after the last full window.
+
+    Args:
+        model: A GPT in evaluation mode.
+        ids: int64 (L,), the text.
+        seq_len: Tokens that the model reads at once, at most its trained length.
+        min_context: Tokens before each scored one, beyond the one that any prediction needs,
+            0..seq_len - 1. With 0 the first prediction of each window has one token to go by.
+        batch_size: Windows at once.
+
+    Returns:
+        float32 (n,), -log P in nats of the consecutive tokens ids[min_context + 1 :][:n].
+
+    Raises:
+        ValueError: min_context outside its range, or a text shorter than one window.
+    """
+    if not 0 <= min_context < seq_len:
+        raise ValueError(f"expected min_context in 0..{seq_len - 1}, got {min_context}")
+    if ids.dim() != 1 or len(ids) < seq_len + 1:
+        raise ValueError(f"expected ids (L,) with L > {seq_len}, got shape {tuple(ids.shape)}")
+    windows = ids.unfold(0, seq_len + 1, seq_len - min_context)  # (n_windows, seq_len + 1)
+    losses = []
+    for batch in torch.split(windows, batch_size):
+        log_probs = model(batch[:, :-1]).log_softmax(dim=-1)
+        taken = log_probs.gather(-1, batch[:, 1:, None])[..., 0]
+        losses.append(-taken[:, min_context:])
+    return torch.cat(losses).flatten()
+
+
+def perplexity(
+    model: GPT, ids: Tensor, *, seq_len: int, min_context: int = 0, batch_size: int = 64
+) -> float:
+    """Compute exp of the mean loss: how many equally likely tokens the model hesitates between.
+
+    Args:
+        model: A GPT in evaluation mode.
+        ids: int64 (L,), the text.
+        seq_len: Tokens that the model reads at once.
+        min_context: Tokens before the first scored one in each window.
+        batch_size: Windows at once.
+
+    Returns:
+        Perplexity per token, between 1 and infinity.
+
+    Raises:
+        ValueError: As `token_losses`.
+    """
+    losses = token_losses(
+        model, ids, seq_len=seq_len, min_context=min_context, batch_size=batch_size
+    )
+    return math.exp(losses.double().mean().item())
+
+
+@torch.no_grad()
+def masked_log_probs(
+    model: BERT, corrupted: Tensor, labels: Tensor, *, batch_size: int = 64
+) -> tuple[Tensor, Tensor]:
+    """Give the model's distribution at every selected position.
+
+    Args:
+        model: A BERT in evaluation mode.
+        corrupted: int64 (N, T), what it reads.
+        labels: int64 (N, T), the answer where one is asked, IGNORE_INDEX elsewhere.
+        batch_size: Rows at once.
+
+    Returns:
+        Log-probabilities, float (n, V), and answers, int64 (n,), in row-major order.
+
+    Raises:
+        ValueError: The shapes differ, or nothing is asked.
+    """
+    if corrupted.shape != labels.shape or corrupted.dim() != 2:
+        raise ValueError(
+            "expected corrupted and labels of one shape (N, T), got "
+            f"{tuple(corrupted.shape)} and {tuple(labels.shape)}"
+        )
+    asked = labels != IGNORE_INDEX
+    if not asked.any():
+        raise ValueError("expected at least one label, got only IGNORE_INDEX")
+    parts = [
+        model(batch, predict=where).log_softmax(dim=-1)
+        for batch, where in zip(
+            torch.split(corrupted, batch_size), torch.split(asked, batch_size), strict=True
+        )
+        if where.any()
+    ]
+    return torch.cat(parts), labels[asked]
+
+
+def masked_accuracy(
+    model: BERT,
+    corrupted: Tensor,
+    labels: Tensor,
+    *,
+    top_k: Sequence[int] = (1, 5),
+    batch_size: int = 64,
+) -> dict[int, float]:
+    """Compute the share of selected tokens that stand among the model's k best guesses.
+
+    Args:
+        model: A BERT in evaluation mode.
+        corrupted: int64 (N, T), what it reads.
+        labels: int64 (N, T), the answer where one is asked, IGNORE_INDEX elsewhere.
+        top_k: The k to report.
+        batch_size: Rows at once.
+
+    Returns:
+        For each k, a share between 0 and 1.
+
+    Raises:
+        ValueError: As `masked_log_probs`.
+    """
+    log_probs, answers = masked_log_probs(model, corrupted, labels, batch_size=batch_size)
+    return {k: top_k_hits(log_probs, answers, k).float().mean().item() for k in top_k}
+
+
+def top_k_hits(scores: Tensor, answers: Tensor, k: int) -> Tensor:
+    """Say of each row whether its answer is among the k highest scores.
+
+    Args:
+        scores: float (n, V).
+        answers: int64 (n,).
+        k: How many guesses count, 1..V.
+
+    Returns:
+        bool (n,).
+
+    Raises:
+        ValueError: k outside 1..V.
+    """
+    if not 1 <= k <= scores.shape[-1]:
+        raise ValueError(f"expected k in 1..{scores.shape[-1]}, got {k}")
+    return (scores.topk(k, dim=-1).indices == answers[:, None]).any(dim=-1)

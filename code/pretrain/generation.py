@@ -1,0 +1,215 @@
+"""Turning a GPT's distributions into text.
+
+Papers: Holtzman et al. 2020 (arXiv:1904.09751) for top-p; Fan et al. 2018 (arXiv:1805.04833) for
+top-k; Nguyen et al. 2024 (arXiv:2407.01082) for min-p.
+
+Implemented: greedy decoding, temperature and the three cuts, a key-value cache, stop sequences.
+Left out: beam search.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.gpt import GPT
+
+
+def filter_probs(
+    logits: Tensor,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+) -> Tensor:
+    """Turn logits into the distribution that is sampled from.
+
+    The temperature comes first, then the cuts in the order of the arguments; what is left is
+    rescaled to sum to 1. The most likely token always stays.
+
+    Args:
+        logits: float (..., V).
+        temperature: Divides the logits; > 0. Below 1 sharpens, above 1 flattens.
+        top_k: Keep the k most likely tokens.
+        top_p: Keep the smallest set of most likely tokens whose probability reaches p.
+        min_p: Keep tokens at least min_p times as likely as the most likely one.
+
+    Returns:
+        Probabilities, float (..., V).
+
+    Raises:
+        ValueError: temperature <= 0, top_k < 1, or top_p or min_p outside (0, 1].
+
+    Source: Holtzman et al. 2020 (arXiv:1904.09751), section 3; Nguyen et al. 2024
+        (arXiv:2407.01082).
+    """
+    check_sampling(temperature, top_k, top_p, min_p)
+    probs = (logits / temperature).softmax(dim=-1)
+    if top_k is not None and top_k < probs.shape[-1]:
+        probs = _keep(probs, probs >= probs.topk(top_k).values[..., -1:])
+    if top_p is not None and top_p < 1.0:
+        ordered, order = probs.sort(dim=-1, descending=True)
+        before = ordered.cumsum(dim=-1) - ordered  # probability of the more likely tokens
+        kept = torch.zeros_like(probs, dtype=torch.bool).scatter(-1, order, before < top_p)
+        probs = _keep(probs, kept)
+    if min_p is not None:
+        probs = _keep(probs, probs >= min_p * probs.amax(dim=-1, keepdim=True))
+    return probs
+
+
+def _keep(probs: Tensor, kept: Tensor) -> Tensor:
+    """Drop what is not kept and rescale the rest to sum to 1."""
+    probs = probs.masked_fill(~kept, 0.0)
+    return probs / probs.sum(dim=-1, keepdim=True)
+
+
+def check_sampling(
+    temperature: float, top_k: int | None, top_p: float | None, min_p: float | None
+) -> None:
+    """Refuse settings that describe no distribution.
+
+    Args:
+        temperature: Must be > 0.
+        top_k: Must be >= 1.
+        top_p: Must lie in (0, 1].
+        min_p: Must lie in (0, 1].
+
+    Raises:
+        ValueError: One of them is not; the message says which, and that temperature 0 means
+            greedy decoding.
+    """
+    if not temperature > 0:
+        raise ValueError(
+            f"expected temperature > 0, got {temperature}; for the limit at 0 pass greedy=True"
+        )
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"expected top_k >= 1, got {top_k}")
+    for name, value in (("top_p", top_p), ("min_p", min_p)):
+        if value is not None and not 0 < value <= 1:
+            raise ValueError(f"expected {name} in (0, 1], got {value}")
+
+
+def generate(
+    model: GPT,
+    ids: Tensor,
+    n_new_tokens: int,
+    *,
+    greedy: bool = False,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    generator: Generator | None = None,
+    stop_ids: Sequence[int] | None = None,
+    use_cache: bool = True,
+) -> Tensor:
+    """Continue token sequences, one token at a time.
+
+    The model never reads at a position that it was not trained on: once the text outgrows the
+    longest sequence seen in training, the older half of the context is dropped, and the rest is
+    read again from position 0.
+
+    Args:
+        model: In evaluation mode.
+        ids: int64 (B, T), the prompts, all of length T >= 1.
+        n_new_tokens: Tokens to add.
+        greedy: Take the most likely token; the sampling arguments must then stay at their
+            defaults.
+        temperature: Divides the logits; > 0.
+        top_k: Keep the k most likely tokens.
+        top_p: Keep the most likely tokens whose probability reaches p.
+        min_p: Keep tokens at least min_p times as likely as the most likely one.
+        generator: Source of randomness; required unless greedy.
+        stop_ids: Stop when the first sequence ends in these ids (B must be 1).
+        use_cache: Whether to keep keys and values; the tokens are the same without, only later.
+
+    Returns:
+        int64 (B, T + n), prompts and new tokens; n < n_new_tokens only when stopped.
+
+    Raises:
+        ValueError: Empty prompt, a prompt longer than the trained context, settings out of range,
+            sampling without a generator, stop_ids with more than one sequence.
+    """
+    check_sampling(temperature, top_k, top_p, min_p)
+    limit = context_limit(model)
+    _check_prompt(ids, n_new_tokens, limit)
+    sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+    if greedy and sampling != {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None}:
+        raise ValueError(f"expected no sampling arguments with greedy=True, got {sampling}")
+    if not greedy and generator is None:
+        raise ValueError("expected a torch.Generator as generator (or greedy=True), got None")
+    if stop_ids is not None and len(ids) != 1:
+        raise ValueError(f"expected one sequence with stop_ids, got {len(ids)}")
+    text = ids.new_empty(len(ids), ids.shape[1] + n_new_tokens)
+    text[:, : ids.shape[1]] = ids
+    end = _extend(
+        model,
+        text,
+        ids.shape[1],
+        limit=limit,
+        sampling=None if greedy else sampling,
+        generator=generator,
+        stop_ids=stop_ids,
+        use_cache=use_cache,
+    )
+    return text[:, :end].clone()
+
+
+@torch.inference_mode()
+def _extend(
+    model: GPT,
+    text: Tensor,
+    n_read: int,
+    *,
+    limit: int,
+    sampling: dict[str, Any] | None,
+    generator: Generator | None,
+    stop_ids: Sequence[int] | None,
+    use_cache: bool,
+) -> int:
+    """Fill text (B, T) in place from position n_read on, and say where it stopped."""
+    start, cache = 0, None  # the context is text[:, start:end]
+    for end in range(n_read, text.shape[1]):
+        if end - start > limit:
+            start, cache = end - limit // 2 - limit % 2, None
+        if cache is None:
+            cache = model.make_cache() if use_cache else None
+            unread = text[:, start:end]
+        else:
+            unread = text[:, end - 1 : end]
+        logits = model(unread, cache=cache)[:, -1]
+        if sampling is None:
+            text[:, end] = logits.argmax(dim=-1)
+        else:
+            probs = filter_probs(logits, **sampling)
+            text[:, end] = torch.multinomial(probs, 1, generator=generator)[:, 0]
+        if stop_ids is not None and text[0, : end + 1].tolist()[-len(stop_ids) :] == list(stop_ids):
+            return end + 1
+    return text.shape[1]
+
+
+def context_limit(model: GPT) -> int:
+    """Give the longest context that the model may read, in tokens.
+
+    Args:
+        model: A GPT; a fresh one, which has seen nothing, may use all its positions.
+
+    Returns:
+        The longest sequence seen in training, or max_len when there was no training.
+    """
+    return int(model.embeddings.trained_len) or model.max_len
+
+
+def _check_prompt(ids: Tensor, n_new_tokens: int, limit: int) -> None:
+    """Refuse prompts that are empty, misshapen or longer than the trained context."""
+    if ids.dim() != 2 or ids.shape[1] < 1:
+        raise ValueError(f"expected prompt ids (B, T) with T >= 1, got shape {tuple(ids.shape)}")
+    if n_new_tokens < 0:
+        raise ValueError(f"expected n_new_tokens >= 0, got {n_new_tokens}")
+    if ids.shape[1] > limit:
+        raise ValueError(
+            f"expected a prompt of at most {limit} tokens, the longest the model was trained on, "
+            f"got {ids.shape[1]}"
+        )

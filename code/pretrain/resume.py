@@ -1,0 +1,120 @@
+"""The state of a run on disk, so that a killed training resumes to the same losses.
+
+Implemented: one safetensors file a run, replaced as a whole. Tensors, moments and generator states
+are its tensors; the history and the settings are JSON in its header. Nothing is pickled.
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Generator, Tensor, nn
+
+
+@dataclass
+class History:
+    """What a run left behind; equal after a resume to what it would have been without."""
+
+    losses: list[float] = field(default_factory=list)
+    """Training loss of each step, in nats per predicted token, before its update."""
+    evaluations: list[tuple[int, float]] = field(default_factory=list)
+    """(steps done, value that `evaluate` returned)."""
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint cannot be read, or belongs to another run."""
+
+
+def save_checkpoint(
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    generator: Generator,
+    history: History,
+    settings: dict[str, Any],
+) -> None:
+    """Write everything that a resume needs into one safetensors file, all or nothing.
+
+    The file is written beside and then renamed, so a kill leaves the old one.
+
+    Args:
+        path: The file.
+        model: Its parameters and buffers are saved.
+        optimizer: Its moments are saved, under the names of the parameters.
+        generator: Its state is saved, and that of torch's global generator.
+        history: What happened so far.
+        settings: What a resume must agree with.
+    """
+    tensors: dict[str, Tensor] = {f"model.{k}": v for k, v in model.state_dict().items()}
+    for name, parameter in model.named_parameters():
+        for key, value in optimizer.state[parameter].items():
+            tensors[f"optimizer.{name}.{key}"] = value
+    tensors["generator"] = generator.get_state()
+    tensors["global_generator"] = torch.get_rng_state()
+    header = json.dumps({"history": asdict(history), "settings": settings})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    copies = {k: v.detach().clone().contiguous() for k, v in tensors.items()}
+    save_file(copies, part, metadata={"run": header})
+    os.replace(part, path)
+
+
+def load_checkpoint(
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    generator: Generator,
+    settings: dict[str, Any],
+) -> History:
+    """Put a run back to where its checkpoint was written.
+
+    Args:
+        path: A file written by `save_checkpoint`.
+        model: Receives the parameters and buffers.
+        optimizer: Receives the moments.
+        generator: Receives its state; torch's global generator does too.
+        settings: Must equal those of the saved run.
+
+    Returns:
+        The history so far.
+
+    Raises:
+        CheckpointError: Damaged file, other settings or another model. Nothing was changed then.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            run = json.loads((file.metadata() or {})["run"])
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise CheckpointError(
+            f"expected a checkpoint of this book in {path}, but it cannot be read ({error}); "
+            "delete the file to start anew"
+        ) from error
+    differing = {
+        k: (run["settings"].get(k), v) for k, v in settings.items() if run["settings"].get(k) != v
+    }
+    if differing:
+        raise CheckpointError(
+            f"expected the settings of the run saved in {path}, "
+            f"but these differ (saved, now): {differing}"
+        )
+    state = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+    own = {k: tuple(v.shape) for k, v in model.state_dict().items()}
+    saved = {k: tuple(v.shape) for k, v in state.items()}
+    if own != saved:
+        wrong = sorted(k for k in own.keys() | saved.keys() if own.get(k) != saved.get(k))
+        raise CheckpointError(f"expected the model saved in {path}, but tensors differ: {wrong}")
+    model.load_state_dict(state)
+    for name, parameter in model.named_parameters():
+        prefix = f"optimizer.{name}."
+        moments = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+        optimizer.state[parameter] = moments
+    generator.set_state(tensors["generator"])
+    torch.set_rng_state(tensors["global_generator"])
+    history = run["history"]
+    return History(history["losses"], [(int(s), float(v)) for s, v in history["evaluations"]])

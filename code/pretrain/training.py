@@ -1,0 +1,195 @@
+"""One training loop for every objective.
+
+Papers: Loshchilov & Hutter 2019 (arXiv:1711.05101) for AdamW; Vaswani et al. 2017 and Radford et
+al. 2018 for warm-up followed by decay.
+
+Implemented: parameter groups, learning-rate schedule, clipping, loss history, evaluation on the
+way, exact resume (`pretrain.resume`). Left out: mixed precision, gradient accumulation, several
+devices.
+"""
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Generator, nn
+from tqdm.auto import tqdm
+
+from pretrain.objectives import BatchLoss
+from pretrain.resume import History, load_checkpoint, save_checkpoint
+
+
+def learning_rate(step: int, *, n_steps: int, peak: float, n_warmup: int, final: float) -> float:
+    """Rise linearly to the peak, then fall along half a cosine.
+
+    Args:
+        step: Steps done before this one, 0..n_steps - 1.
+        n_steps: Length of the run, in steps.
+        peak: Highest learning rate.
+        n_warmup: Steps of the rise.
+        final: Share of the peak that is left at step n_steps, which is no longer taken.
+
+    Returns:
+        The learning rate of this step.
+
+    Source: Radford et al. 2018 (GPT-1), section 4.1.
+    """
+    if step < n_warmup:
+        return peak * (step + 1) / n_warmup
+    progress = (step - n_warmup) / max(1, n_steps - n_warmup)
+    return peak * (final + (1 - final) * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
+def make_optimizer(
+    model: nn.Module, *, lr: float, betas: tuple[float, float], weight_decay: float
+) -> torch.optim.AdamW:
+    """Make AdamW with two groups: matrices decay, biases and norms do not.
+
+    Args:
+        model: Its parameters are optimised.
+        lr: Learning rate.
+        betas: Decay rates of the two moments.
+        weight_decay: Decay of all parameters with two or more dimensions.
+
+    Returns:
+        The optimiser, in torch's fused form.
+
+    Source: Loshchilov & Hutter 2019 (arXiv:1711.05101).
+    """
+    decayed = [p for p in model.parameters() if p.dim() >= 2]
+    plain = [p for p in model.parameters() if p.dim() < 2]
+    groups = [
+        {"params": decayed, "weight_decay": weight_decay},
+        {"params": plain, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=lr, betas=betas, fused=True)
+
+
+def train_step(
+    model: nn.Module,
+    batch_loss: BatchLoss,
+    optimizer: torch.optim.Optimizer,
+    generator: Generator,
+    *,
+    clip_norm: float,
+) -> float:
+    """Draw a batch, compute the loss, and update the parameters once.
+
+    Args:
+        model: Changed in place.
+        batch_loss: Draws a batch and returns its loss.
+        optimizer: Holds the parameters and the learning rate.
+        generator: Source of randomness of the batch.
+        clip_norm: Largest allowed global norm of the gradient.
+
+    Returns:
+        The loss before the update, in nats per predicted token.
+
+    Raises:
+        FloatingPointError: The loss is not finite.
+    """
+    loss = batch_loss(model, generator)
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        raise FloatingPointError(f"expected a finite loss, got {value}")
+    optimizer.zero_grad()
+    torch.autograd.backward(loss)
+    nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
+    optimizer.step()
+    return value
+
+
+def fit(
+    model: nn.Module,
+    batch_loss: BatchLoss,
+    *,
+    n_steps: int,
+    lr: float,
+    generator: Generator,
+    n_warmup: int = 0,
+    final_lr: float = 0.0,
+    betas: tuple[float, float] = (0.9, 0.95),
+    weight_decay: float = 0.1,
+    clip_norm: float = 1.0,
+    evaluate: Callable[[nn.Module], float] | None = None,
+    evaluate_every: int = 100,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 100,
+    progress: bool | None = None,
+) -> History:
+    """Train a model, with the objective given as a function.
+
+    The three paradigms differ in `batch_loss` and in nothing else here.
+
+    Args:
+        model: Changed in place; left in evaluation mode.
+        batch_loss: Draws a batch with the generator and returns the mean loss, in nats.
+        n_steps: Number of updates.
+        lr: Peak learning rate.
+        generator: Source of randomness of the batches. Dropout draws from torch's global
+            generator, whose state the checkpoint keeps too.
+        n_warmup: Steps over which the rate rises from zero.
+        final_lr: Share of the peak rate that the decay ends in, one step after the last.
+        betas: Decay rates of AdamW's moments.
+        weight_decay: AdamW's decay of matrices and embeddings.
+        clip_norm: Largest global gradient norm.
+        evaluate: Called with the model in evaluation mode, without gradients.
+        evaluate_every: Steps between two calls; it is called after the last step too.
+        checkpoint: File to save to, and to resume from when it exists.
+        checkpoint_every: Steps between two saves.
+        progress: Whether to show a bar; None = yes, unless PRETRAIN_PROGRESS=0 is set.
+
+    Returns:
+        Losses of every step and the evaluations.
+
+    Raises:
+        ValueError: n_steps < 1, lr <= 0, or n_warmup outside 0..n_steps.
+        CheckpointError: The checkpoint is damaged or belongs to other settings.
+        FloatingPointError: The loss became infinite or NaN.
+    """
+    if n_steps < 1 or lr <= 0 or not 0 <= n_warmup <= n_steps:
+        raise ValueError(
+            "expected n_steps >= 1, lr > 0 and n_warmup in 0..n_steps, got "
+            f"{n_steps}, {lr} and {n_warmup}"
+        )
+    optimizer = make_optimizer(model, lr=lr, betas=betas, weight_decay=weight_decay)
+    settings = {
+        "n_steps": n_steps, "lr": lr, "n_warmup": n_warmup, "final_lr": final_lr,
+        "betas": list(betas), "weight_decay": weight_decay, "clip_norm": clip_norm,
+        "evaluate_every": evaluate_every if evaluate else None,
+        **{f"model.{k}": v for k, v in getattr(model, "options", {}).items()},
+    }  # fmt: skip
+    path = Path(checkpoint) if checkpoint is not None else None
+    history = History()
+    if path is not None and path.exists():
+        history = load_checkpoint(path, model, optimizer, generator, settings)
+    hidden = os.environ.get("PRETRAIN_PROGRESS") == "0" if progress is None else not progress
+    bar = tqdm(total=n_steps, initial=len(history.losses), disable=hidden, unit="step")
+    model.train()
+    while (step := len(history.losses)) < n_steps:
+        rate = learning_rate(step, n_steps=n_steps, peak=lr, n_warmup=n_warmup, final=final_lr)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        loss = train_step(model, batch_loss, optimizer, generator, clip_norm=clip_norm)
+        history.losses.append(loss)
+        done = step + 1
+        if evaluate is not None and (done % evaluate_every == 0 or done == n_steps):
+            history.evaluations.append((done, _evaluate(model, evaluate)))
+        if path is not None and (done % checkpoint_every == 0 or done == n_steps):
+            save_checkpoint(path, model, optimizer, generator, history, settings)
+        bar.update()
+        bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+    bar.close()
+    model.eval()
+    return history
+
+
+def _evaluate(model: nn.Module, evaluate: Callable[[nn.Module], float]) -> float:
+    """Call evaluate with dropout off and gradients off, then go back to training."""
+    model.eval()
+    with torch.no_grad():
+        value = float(evaluate(model))
+    model.train()
+    return value

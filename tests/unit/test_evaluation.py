@@ -1,0 +1,198 @@
+"""Perplexity and accuracy against numbers computed by hand."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from pretrain.bert import BERT
+from pretrain.evaluation import (
+    bits,
+    masked_accuracy,
+    masked_log_probs,
+    perplexity,
+    token_losses,
+    top_k_hits,
+)
+from pretrain.gpt import GPT
+from pretrain.objectives import IGNORE_INDEX
+
+
+class Bigram(nn.Module):
+    """A model made by hand: the next token depends on the last one, by a table."""
+
+    def __init__(self, probs: list[list[float]]) -> None:
+        """Keep P(next | last), (V, V)."""
+        super().__init__()
+        self.logits = torch.tensor(probs).log()
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Look the logits up, (B, T, V)."""
+        return self.logits[ids]
+
+
+class Recorder(nn.Module):
+    """Scores every token of a text by its own known loss, and notes how it was called."""
+
+    def __init__(self, vocab_size: int) -> None:
+        """Make token v's probability proportional to v + 1."""
+        super().__init__()
+        self.logits = torch.arange(1, vocab_size + 1).double().log()
+        self.shapes: list[tuple[int, ...]] = []
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Give the same logits everywhere."""
+        self.shapes.append(tuple(ids.shape))
+        return self.logits.expand(*ids.shape, -1)
+
+
+class CountingContext(nn.Module):
+    """Is sure of the right answer in proportion to how many tokens it has read."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Give token 0 the log-odds t at position t, out of two tokens."""
+        position = torch.arange(ids.shape[1]).double().expand(*ids.shape)
+        return torch.stack([position, torch.zeros_like(position)], dim=-1)
+
+
+HAND = Bigram([[0.5, 0.5], [0.25, 0.75]])
+
+
+def test_perplexity_by_hand() -> None:
+    """0 1 1 0 0: probabilities 1/2, 3/4, 1/4, 1/2, product 3/64."""
+    ids = torch.tensor([0, 1, 1, 0, 0])
+    losses = token_losses(HAND, ids, seq_len=4)
+    expected = [math.log(2), math.log(4 / 3), math.log(4), math.log(2)]
+    assert losses.tolist() == pytest.approx(expected)
+    assert perplexity(HAND, ids, seq_len=4) == pytest.approx((64 / 3) ** (1 / 4))
+    assert perplexity(HAND, ids, seq_len=2) == pytest.approx((64 / 3) ** (1 / 4))
+    assert perplexity(HAND, ids, seq_len=4, min_context=3) == pytest.approx(2.0)
+
+
+def test_guessing_among_v_tokens_has_perplexity_v() -> None:
+    """The sense of the number: equally likely choices."""
+    uniform = Bigram([[0.2] * 5] * 5)
+    assert perplexity(uniform, torch.arange(50) % 5, seq_len=7) == pytest.approx(5.0)
+
+
+def test_bits() -> None:
+    """log 2 nats are one bit; eight equal choices are three."""
+    assert bits(math.log(2)) == pytest.approx(1.0)
+    assert bits(math.log(8)) == pytest.approx(3.0)
+
+
+@given(st.data(), st.integers(1, 9), st.integers(0, 40), st.integers(1, 5))
+def test_each_token_is_scored_once(
+    data: st.DataObject, seq_len: int, n_more: int, batch_size: int
+) -> None:
+    """The losses are those of consecutive tokens: none twice, none left out, in order."""
+    min_context = data.draw(st.integers(0, seq_len - 1))
+    ids = torch.arange(seq_len + 1 + n_more)
+    model = Recorder(len(ids))
+    losses = token_losses(
+        model, ids, seq_len=seq_len, min_context=min_context, batch_size=batch_size
+    )
+    expected = -model.logits.log_softmax(dim=-1)[min_context + 1 :][: len(losses)]
+    assert torch.equal(losses, expected)
+    n_left = len(ids) - (min_context + 1) - len(losses)
+    assert 0 <= n_left < seq_len - min_context
+    assert all(n <= batch_size and length == seq_len for n, length in model.shapes)
+
+
+@given(st.data(), st.integers(1, 9))
+def test_each_scored_token_has_its_context(data: st.DataObject, seq_len: int) -> None:
+    """A token's loss shows how many tokens were read before it: more than min_context."""
+    min_context = data.draw(st.integers(0, seq_len - 1))
+    ids = torch.zeros(40, dtype=torch.int64)
+    losses = token_losses(CountingContext(), ids, seq_len=seq_len, min_context=min_context)
+    n_before = (torch.exp(losses.double()) - 1).log().neg() + 1  # invert the model's log-odds
+    assert n_before.min().item() == pytest.approx(min_context + 1, abs=1e-3)
+    assert n_before.max().item() == pytest.approx(seq_len, abs=1e-3)
+
+
+def test_losses_of_a_gpt_equal_one_token_at_a_time(tiny_gpt: Callable[..., GPT]) -> None:
+    """Windows and gathering aside, a loss is -log P(token | the tokens before it)."""
+    model = tiny_gpt()
+    ids = torch.randint(11, (23,))
+    losses = token_losses(model, ids, seq_len=8, min_context=3, batch_size=2)
+    place = 0
+    for start in range(0, 23 - 8, 5):
+        for end in range(start + 4, start + 9):
+            log_probs = model(ids[None, start:end])[0, -1].log_softmax(dim=-1)
+            assert losses[place].item() == pytest.approx(-log_probs[ids[end]].item())
+            place += 1
+    assert place == len(losses)
+    assert not losses.requires_grad
+
+
+def test_bad_texts_and_contexts() -> None:
+    """A text shorter than a window, a batch instead of a text, a context beyond the window."""
+    ids = torch.zeros(5, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"ids \(L,\) with L > 5, got shape \(5,\)"):
+        token_losses(HAND, ids, seq_len=5)
+    with pytest.raises(ValueError, match=r"ids \(L,\) with L > 2, got shape \(1, 5\)"):
+        perplexity(HAND, ids[None], seq_len=2)
+    for min_context in (-1, 4):
+        with pytest.raises(ValueError, match=rf"min_context in 0\.\.3, got {min_context}"):
+            token_losses(HAND, ids, seq_len=4, min_context=min_context)
+
+
+class Sure(nn.Module):
+    """A masked model made by hand: prefers token 3, then 1, then the others by number."""
+
+    def forward(self, ids: Tensor, *, predict: Tensor) -> Tensor:
+        """Give one row of logits per asked position."""
+        return torch.tensor([0.3, 5.0, 0.2, 9.0, 0.1]).expand(int(predict.sum()), -1)
+
+
+LABELS = torch.tensor([[3, IGNORE_INDEX, 1], [IGNORE_INDEX] * 3, [4, 3, IGNORE_INDEX]])
+
+
+def test_masked_accuracy_by_hand() -> None:
+    """Answers 3, 1, 4, 3: the first guess is right twice, the first two three times."""
+    ids = torch.zeros_like(LABELS)
+    for batch_size in (1, 2, 64):
+        accuracy = masked_accuracy(Sure(), ids, LABELS, top_k=(1, 2, 4, 5), batch_size=batch_size)
+        assert accuracy == {1: 0.5, 2: 0.75, 4: 0.75, 5: 1.0}
+    assert set(masked_accuracy(Sure(), ids, LABELS)) == {1, 5}
+
+
+def test_masked_log_probs_equal_the_full_head(tiny_bert: Callable[..., BERT]) -> None:
+    """Rows in reading order, normalised, whatever the batch size; rows without label skipped."""
+    model = tiny_bert()
+    ids = torch.randint(11, (3, 3))
+    for batch_size in (1, 3):
+        log_probs, answers = masked_log_probs(model, ids, LABELS, batch_size=batch_size)
+        expected = model(ids).log_softmax(dim=-1)[LABELS != IGNORE_INDEX]
+        assert answers.tolist() == [3, 1, 4, 3]
+        assert torch.allclose(log_probs, expected)
+        assert torch.allclose(log_probs.exp().sum(dim=-1), torch.ones(4, dtype=torch.float64))
+    assert not log_probs.requires_grad
+
+
+def test_bad_labels_and_counts() -> None:
+    """Other shapes, nothing asked, more guesses than tokens."""
+    ids = torch.zeros_like(LABELS)
+    with pytest.raises(ValueError, match=r"one shape \(N, T\), got \(3, 3\) and \(3, 2\)"):
+        masked_log_probs(Sure(), ids, LABELS[:, :2])
+    with pytest.raises(ValueError, match=r"one shape \(N, T\), got \(3,\) and \(3,\)"):
+        masked_accuracy(Sure(), ids[0], LABELS[0])
+    with pytest.raises(ValueError, match="at least one label, got only IGNORE_INDEX"):
+        masked_accuracy(Sure(), ids[1:2], LABELS[1:2])
+    for k in (0, 6):
+        with pytest.raises(ValueError, match=rf"expected k in 1\.\.5, got {k}"):
+            top_k_hits(torch.zeros(2, 5), torch.zeros(2, dtype=torch.int64), k)
+
+
+@given(st.integers(0, 1000), st.integers(1, 8))
+def test_hits_are_ranks_at_most_k(seed: int, k: int) -> None:
+    """An answer is a hit exactly when fewer than k tokens score higher."""
+    draw = torch.Generator().manual_seed(seed)
+    scores = torch.randn(6, 8, generator=draw)
+    answers = torch.randint(8, (6,), generator=draw)
+    own = scores.gather(1, answers[:, None])
+    assert torch.equal(top_k_hits(scores, answers, k), (scores > own).sum(dim=1) < k)

@@ -1,0 +1,270 @@
+"""Sampling: the cuts, the cache, and never a position that was not trained."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Generator, Tensor
+
+from pretrain.generation import check_sampling, context_limit, filter_probs, generate
+from pretrain.gpt import GPT
+
+Build = Callable[..., GPT]
+PROMPT = torch.tensor([[3, 1, 4], [2, 7, 1]])
+LOGITS = st.lists(st.floats(-20, 20), min_size=1, max_size=12).map(
+    lambda values: torch.tensor(values, dtype=torch.float64)
+)
+SHARE = st.floats(0.01, 1.0)
+P = torch.tensor([0.5, 0.25, 0.15, 0.1], dtype=torch.float64)
+
+
+@given(
+    LOGITS,
+    st.floats(0.01, 100),
+    st.none() | st.integers(1, 15),
+    st.none() | SHARE,
+    st.none() | SHARE,
+)
+def test_the_result_is_a_distribution_with_the_same_best_token(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None, min_p: float | None
+) -> None:
+    """Whatever the settings: non-negative, sum 1, and the most likely token stays."""
+    probs = filter_probs(logits, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+    assert probs.shape == logits.shape
+    assert probs.ge(0).all()
+    assert probs.sum().item() == pytest.approx(1.0)
+    flat = (logits / temperature).softmax(dim=-1)
+    assert flat[probs.argmax()] == flat.max()
+
+
+@given(LOGITS, st.floats(0.01, 0.99))
+def test_top_p_keeps_the_smallest_sufficient_set(logits: Tensor, top_p: float) -> None:
+    """The kept tokens reach p, without the least likely of them they do not; none is skipped."""
+    probs = logits.softmax(dim=-1)
+    kept = filter_probs(logits, top_p=top_p) > 0
+    assert probs[kept].sum() >= top_p - 1e-9
+    assert probs[kept].sum() - probs[kept].min() < top_p + 1e-9
+    assert kept.all() or probs[kept].min() >= probs[~kept].max()
+
+
+@given(LOGITS, st.integers(1, 12))
+def test_top_k_keeps_the_k_best(logits: Tensor, top_k: int) -> None:
+    """As many tokens as asked (more only in a tie for the last place)."""
+    probs = logits.softmax(dim=-1)
+    kept = filter_probs(logits, top_k=top_k) > 0
+    n_kept, n_tied = int(kept.sum()), int((probs == probs[kept].min()).sum())
+    assert min(top_k, len(logits)) <= n_kept < top_k + n_tied
+    assert kept.all() or probs[kept].min() > probs[~kept].max()
+
+
+@given(LOGITS, SHARE)
+def test_min_p_is_relative_to_the_best(logits: Tensor, min_p: float) -> None:
+    """A token stays exactly when it is at least min_p times as likely as the best."""
+    probs = logits.softmax(dim=-1)
+    kept = filter_probs(logits, min_p=min_p) > 0
+    assert torch.equal(kept, probs >= min_p * probs.max())
+
+
+def test_cuts_by_hand() -> None:
+    """On 50, 25, 15 and 10 % the survivors are known."""
+    assert filter_probs(P.log()).tolist() == pytest.approx(P.tolist())
+    assert filter_probs(P.log(), top_k=2).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
+    assert filter_probs(P.log(), top_p=0.6).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
+    assert filter_probs(P.log(), min_p=0.25)[3] == 0
+    both = filter_probs(P.log(), top_k=3, top_p=0.55)  # 5/9 of what top_k left reaches 0.55
+    assert both.tolist() == [1, 0, 0, 0]
+    assert filter_probs(P.log(), temperature=0.5)[0].item() == pytest.approx(0.25 / 0.345)
+    assert filter_probs(P.log(), top_p=1.0, top_k=9).tolist() == pytest.approx(P.tolist())
+
+
+def test_temperature_sharpens_and_flattens() -> None:
+    """Cold is nearly greedy, hot nearly uniform."""
+    assert filter_probs(P.log(), temperature=0.01)[0] > 0.999
+    assert torch.allclose(filter_probs(P.log(), temperature=1e6), torch.full_like(P, 0.25))
+
+
+def test_rows_are_filtered_one_by_one() -> None:
+    """A batch gives what its rows give alone."""
+    logits = torch.randn(3, 2, 9)
+    whole = filter_probs(logits, top_k=5, top_p=0.7, min_p=0.1)
+    rows = [filter_probs(row, top_k=5, top_p=0.7, min_p=0.1) for row in logits.flatten(0, 1)]
+    assert torch.allclose(whole.flatten(0, 1), torch.stack(rows))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"temperature": 0.0}, r"temperature > 0, got 0.0; for the limit at 0 pass greedy=True"),
+        ({"temperature": -1.0}, "temperature > 0, got -1.0"),
+        ({"temperature": math.nan}, "temperature > 0, got nan"),
+        ({"top_k": 0}, "top_k >= 1, got 0"),
+        ({"top_p": 0.0}, r"top_p in \(0, 1\], got 0.0"),
+        ({"top_p": 1.1}, r"top_p in \(0, 1\], got 1.1"),
+        ({"min_p": 0.0}, r"min_p in \(0, 1\], got 0.0"),
+        ({"min_p": -0.5}, r"min_p in \(0, 1\], got -0.5"),
+    ],
+)
+def test_settings_without_a_distribution(
+    tiny_gpt: Build, generator: Generator, setting: dict, message: str
+) -> None:
+    """The check, the filter and generate refuse them with one message."""
+    complete = {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None, **setting}
+    with pytest.raises(ValueError, match=message):
+        check_sampling(**complete)
+    with pytest.raises(ValueError, match=message):
+        filter_probs(P.log(), **setting)
+    with pytest.raises(ValueError, match=message):
+        generate(tiny_gpt(), PROMPT, 2, generator=generator, **setting)
+
+
+def test_greedy_takes_the_best_token_each_time(tiny_gpt: Build) -> None:
+    """Each new token is the argmax after the text before it; the prompt is left as it was."""
+    model = tiny_gpt()
+    prompt = PROMPT.clone()
+    text = generate(model, prompt, 6, greedy=True)
+    assert torch.equal(prompt, PROMPT)
+    assert torch.equal(text[:, :3], PROMPT)
+    assert text.shape == (2, 9)
+    for end in range(3, 9):
+        assert torch.equal(text[:, end], model(text[:, :end])[:, -1].argmax(dim=-1))
+
+
+def test_one_likely_token_is_greedy(tiny_gpt: Build, generator: Generator) -> None:
+    """Sampling among the best one is greedy decoding."""
+    model = tiny_gpt()
+    greedy = generate(model, PROMPT, 9, greedy=True)
+    assert torch.equal(generate(model, PROMPT, 9, top_k=1, generator=generator), greedy)
+    cold = generate(model, PROMPT, 9, temperature=1e-4, generator=generator)
+    assert torch.equal(cold, greedy)
+
+
+def test_samples_follow_the_distribution(tiny_gpt: Build, generator: Generator) -> None:
+    """The first new token of 20,000 samples has the filtered frequencies, within 4 sigma."""
+    model = tiny_gpt()
+    n = 20_000
+    drawn = generate(model, PROMPT[:1].expand(n, -1), 1, top_p=0.9, generator=generator)[:, -1]
+    with torch.no_grad():
+        probs = filter_probs(model(PROMPT[:1])[0, -1], top_p=0.9)
+    share = torch.bincount(drawn, minlength=11) / n
+    assert ((share - probs).abs() <= 4 * (probs * (1 - probs) / n).sqrt()).all()
+
+
+def test_the_generator_decides(tiny_gpt: Build) -> None:
+    """One seed, one text; torch's global generator plays no part."""
+    model = tiny_gpt()
+    texts = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(len(texts))
+        texts.append(generate(model, PROMPT, 8, generator=torch.Generator().manual_seed(seed)))
+    assert torch.equal(texts[0], texts[1])
+    assert not torch.equal(texts[0], texts[2])
+
+
+@pytest.mark.parametrize("n_new_tokens", [0, 1, 5, 9, 10, 40])
+@pytest.mark.parametrize("max_len", [12, 7, 4])
+def test_cache_changes_nothing(tiny_gpt: Build, n_new_tokens: int, max_len: int) -> None:
+    """The same tokens with and without a cache, greedy and sampled, also past the context."""
+    for options in ({}, {"positions": "sinusoidal", "norm": "post"}):
+        model = tiny_gpt(max_len=max_len, **options)
+        for use in ({"greedy": True}, {"temperature": 1.3, "top_p": 0.95}):
+            texts = []
+            for use_cache in (True, False):
+                if "greedy" not in use:
+                    use = {**use, "generator": torch.Generator().manual_seed(4)}
+                texts.append(generate(model, PROMPT, n_new_tokens, use_cache=use_cache, **use))
+            assert torch.equal(*texts)
+            assert texts[0].shape == (2, 3 + n_new_tokens)
+
+
+@pytest.mark.parametrize("max_len", [1, 2, 3, 12])
+def test_past_the_context_the_newer_half_is_read_again(tiny_gpt: Build, max_len: int) -> None:
+    """Every token comes from the last tokens of the text, at least half a context of them."""
+    model = tiny_gpt(max_len=max_len)
+    text = generate(model, PROMPT[:1, :1], 30, greedy=True)
+    start = 0
+    for end in range(1, 31):
+        if end - start > max_len:
+            start = end - (max_len + 1) // 2
+        assert text[0, end] == model(text[:, start:end])[0, -1].argmax()
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_no_untrained_position_is_ever_read(use_cache: bool) -> None:
+    """Trained on 16 of 32 positions, the others may hold anything, even NaN."""
+    model = GPT(11, d_model=8, n_layers=1, n_heads=2, max_len=32)
+    model.train()(torch.zeros(1, 16, dtype=torch.int64))
+    model.eval()
+    assert context_limit(model) == 16
+    read: list[int] = []
+    model.embeddings.register_forward_hook(
+        lambda _, args, kwargs, out: read.append(kwargs.get("n_past", 0) + args[0].shape[1]),
+        with_kwargs=True,
+    )
+    clean = generate(model, PROMPT, 60, greedy=True, use_cache=use_cache)
+    assert max(read) == 16
+    with torch.no_grad():
+        model.embeddings.position.weight[16:] = math.nan
+    assert torch.equal(generate(model, PROMPT, 60, greedy=True, use_cache=use_cache), clean)
+
+
+def test_generation_does_not_count_as_training() -> None:
+    """Even a model left in training mode keeps its trained length."""
+    model = GPT(11, d_model=8, n_layers=1, n_heads=2, max_len=32).train()
+    assert context_limit(model) == 32
+    generate(model, PROMPT, 20, greedy=True)
+    assert context_limit(model) == 32
+    model(torch.zeros(1, 16, dtype=torch.int64))
+    generate(model, PROMPT, 20, greedy=True)
+    assert context_limit(model) == 16
+
+
+def test_the_text_may_be_trained_on(tiny_gpt: Build, generator: Generator) -> None:
+    """What comes back is an ordinary tensor: it may be changed, and read with gradients."""
+    model = tiny_gpt()
+    text = generate(model, PROMPT, 4, generator=generator)
+    text[0, 0] = 5
+    model(text).sum().backward()
+    assert model.embeddings.token.weight.grad is not None
+
+
+def test_stop_ids_end_the_text(tiny_gpt: Build) -> None:
+    """The text ends right after the stop sequence, which may begin in the prompt."""
+    model = tiny_gpt()
+    text = generate(model, PROMPT[:1], 9, greedy=True)[0].tolist()
+    for length in (1, 2, 4):
+        stop = text[6 - length : 6]
+        first = next(end for end in range(4, 13) if text[end - length : end] == stop)
+        out = generate(model, PROMPT[:1], 9, greedy=True, stop_ids=stop)
+        assert out[0].tolist() == text[:first]
+    never = generate(model, PROMPT[:1], 9, greedy=True, stop_ids=[99])
+    assert never[0].tolist() == text
+
+
+def test_bad_calls_are_named(tiny_gpt: Build, generator: Generator) -> None:
+    """Prompts, counts and contradictory arguments."""
+    model = tiny_gpt()
+    cases: list[tuple[Tensor, int, dict, str]] = [
+        (PROMPT[0], 2, {}, r"prompt ids \(B, T\) with T >= 1, got shape \(3,\)"),
+        (PROMPT[:, :0], 2, {}, r"prompt ids \(B, T\) with T >= 1, got shape \(2, 0\)"),
+        (PROMPT, -1, {}, "n_new_tokens >= 0, got -1"),
+        (PROMPT.repeat(1, 5), 2, {}, "at most 12 tokens, the longest .* trained on, got 15"),
+        (PROMPT, 2, {"generator": None}, r"a torch.Generator as generator \(or greedy=True\)"),
+        (PROMPT, 2, {"greedy": True, "top_k": 3}, "no sampling arguments with greedy=True, got"),
+        (PROMPT, 2, {"greedy": True, "temperature": 0.5}, "no sampling arguments with greedy"),
+        (PROMPT, 2, {"stop_ids": [1]}, "expected one sequence with stop_ids, got 2"),
+    ]
+    for ids, n_new_tokens, options, message in cases:
+        with pytest.raises(ValueError, match=message):
+            generate(model, ids, n_new_tokens, **{"generator": generator, **options})
+
+
+def test_a_prompt_longer_than_the_training_is_refused() -> None:
+    """The limit is what was trained, not what there is room for."""
+    model = GPT(11, d_model=8, n_layers=1, n_heads=2, max_len=32)
+    model.train()(torch.zeros(1, 16, dtype=torch.int64))
+    generate(model.eval(), torch.zeros(1, 16, dtype=torch.int64), 1, greedy=True)
+    with pytest.raises(ValueError, match=r"a prompt of at most 16 tokens, .* got 17"):
+        generate(model, torch.zeros(1, 17, dtype=torch.int64), 1, greedy=True)

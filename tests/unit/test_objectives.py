@@ -1,0 +1,277 @@
+"""Targets, corruption and the losses that draw their own batches."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Generator, Tensor, nn
+
+from pretrain.bert import BERT
+from pretrain.gpt import GPT
+from pretrain.objectives import (
+    FATES,
+    IGNORE_INDEX,
+    Corrupted,
+    causal_lm_loss,
+    causal_targets,
+    corrupt_mlm,
+    masked_lm_loss,
+    random_windows,
+)
+
+VOCAB_SIZE, MASK_ID, SPECIAL_IDS = 30, 1, (0, 1)
+SIZES = {"d_model": 8, "n_layers": 1, "n_heads": 2, "max_len": 16}
+
+
+def corrupt(ids: Tensor, seed: int = 0, **options: float) -> Corrupted:
+    """Corrupt with the ids above."""
+    return corrupt_mlm(
+        ids,
+        mask_id=MASK_ID,
+        vocab_size=VOCAB_SIZE,
+        special_ids=SPECIAL_IDS,
+        generator=torch.Generator().manual_seed(seed),
+        **options,
+    )
+
+
+def within_4_sigma(n_hits: int, n_trials: int, prob: float) -> bool:
+    """Say whether a count is a plausible one for its probability."""
+    return abs(n_hits - n_trials * prob) <= 4 * math.sqrt(n_trials * prob * (1 - prob))
+
+
+def test_targets_are_the_next_tokens() -> None:
+    """What is read at t is followed by the target at t."""
+    inputs, targets = causal_targets(torch.tensor([[1, 2, 3], [4, 5, 6]]))
+    assert inputs.tolist() == [[1, 2], [4, 5]]
+    assert targets.tolist() == [[2, 3], [5, 6]]
+
+
+@pytest.mark.parametrize("shape", [(1,), (3, 1), (2, 0), ()])
+def test_targets_need_two_tokens(shape: tuple[int, ...]) -> None:
+    """One token has no successor."""
+    with pytest.raises(ValueError, match=r"expected ids \(\.\.\., T\) with T >= 2, got shape"):
+        causal_targets(torch.zeros(shape, dtype=torch.int64))
+
+
+@pytest.fixture(scope="module")
+def big() -> tuple[Tensor, Corrupted]:
+    """Corrupt 400,000 ids, special ones among them, once for all rate tests."""
+    ids = torch.randint(VOCAB_SIZE, (400, 1000), generator=torch.Generator().manual_seed(1))
+    return ids, corrupt(ids)
+
+
+def test_selection_rate(big: tuple[Tensor, Corrupted]) -> None:
+    """15 % of the ordinary tokens are selected, within four standard errors."""
+    ids, corrupted = big
+    ordinary = ids > 1
+    selected = corrupted.labels != IGNORE_INDEX
+    assert within_4_sigma(int(selected.sum()), int(ordinary.sum()), 0.15)
+
+
+def test_fates_are_80_10_10(big: tuple[Tensor, Corrupted]) -> None:
+    """Each drawn fate has its rate, and all three together pass a chi-square test."""
+    fates = big[1].fates
+    assert FATES == ("not selected", "masked", "random", "kept")
+    counts = torch.bincount(fates.flatten().long(), minlength=4)[1:].tolist()
+    total = sum(counts)
+    for count, prob in zip(counts, (0.8, 0.1, 0.1), strict=True):
+        assert within_4_sigma(count, total, prob)
+    expected = [0.8 * total, 0.1 * total, 0.1 * total]
+    chi_square = sum((c - e) ** 2 / e for c, e in zip(counts, expected, strict=True))
+    assert chi_square < 18.4  # exceeded once in 10,000 times with two degrees of freedom
+
+
+def test_each_fate_does_what_it_says(big: tuple[Tensor, Corrupted]) -> None:
+    """Masked becomes [MASK], kept and not selected stay, random is some ordinary token."""
+    ids, (read, _, fates) = big
+    assert read[fates == 1].eq(MASK_ID).all()
+    unchanged = (fates == 0) | (fates == 3)
+    assert torch.equal(read[unchanged], ids[unchanged])
+    assert read[fates == 2].gt(1).all()
+
+
+def test_random_draws_are_uniform_and_may_hit_the_original(big: tuple[Tensor, Corrupted]) -> None:
+    """All 28 ordinary tokens are drawn alike, so 1 draw in 28 changes nothing."""
+    ids, (read, _, fates) = big
+    drawn = read[fates == 2]
+    counts = torch.bincount(drawn, minlength=VOCAB_SIZE)[2:].double()
+    expected = len(drawn) / 28
+    assert ((counts - expected) ** 2 / expected).sum() < 67  # once in 30,000: 27 degrees
+    hits = int((drawn == ids[fates == 2]).sum())
+    assert within_4_sigma(hits, len(drawn), 1 / 28)
+
+
+def test_selection_does_not_depend_on_place_or_neighbour(big: tuple[Tensor, Corrupted]) -> None:
+    """The two halves of a sequence have one rate, and neighbours are selected independently."""
+    ids, (_, _, fates) = big
+    selected = fates > 0
+    left, right = selected[:, :500], selected[:, 500:]
+    ordinary = int((ids[:, :500] > 1).sum())
+    assert abs(int(left.sum()) - int(right.sum())) < 4 * math.sqrt(2 * ordinary * 0.15 * 0.85)
+    both_ordinary = (ids[:, 1:] > 1) & (ids[:, :-1] > 1)
+    pairs = int((selected[:, 1:] & selected[:, :-1]).sum())
+    assert within_4_sigma(pairs, int(both_ordinary.sum()), 0.15**2)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(0, 12))
+def test_labels_and_specials(seed: int, batch_size: int, seq_len: int) -> None:
+    """Labels are the originals where selected and -100 elsewhere; specials are left alone."""
+    ids = torch.randint(5, (batch_size, seq_len), generator=torch.Generator().manual_seed(seed))
+    before = ids.clone()
+    read, labels, fates = corrupt(ids, seed, select_prob=0.5)
+    assert torch.equal(ids, before)
+    assert read.shape == labels.shape == fates.shape == ids.shape
+    assert (read.dtype, labels.dtype, fates.dtype) == (torch.int64, torch.int64, torch.int8)
+    assert torch.equal(labels, ids.where(fates > 0, torch.tensor(-100)))
+    assert fates[ids < 2].eq(0).all()
+
+
+def test_the_same_seed_gives_the_same_corruption() -> None:
+    """Nothing but the generator decides; drawing on gives another result."""
+    ids = torch.randint(2, VOCAB_SIZE, (4, 50))
+    first, again = corrupt(ids, seed=3), corrupt(ids, seed=3)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not torch.equal(first.fates, corrupt(ids, seed=4).fates)
+
+
+def test_extreme_rates() -> None:
+    """Everything selected and masked; everything random; everything kept."""
+    ids = torch.randint(2, VOCAB_SIZE, (2, 50))
+    assert corrupt(ids, select_prob=1.0, mask_prob=1.0, random_prob=0.0).ids.eq(MASK_ID).all()
+    assert corrupt(ids, select_prob=1.0, mask_prob=0.0, random_prob=1.0).fates.eq(2).all()
+    kept = corrupt(ids, select_prob=1.0, mask_prob=0.0, random_prob=0.0)
+    assert torch.equal(kept.ids, ids)
+    assert torch.equal(kept.labels, ids)
+
+
+@pytest.mark.parametrize("prob", [0.0, -0.1, 1.1])
+def test_bad_selection_rates(prob: float) -> None:
+    """Nothing to predict, or more than everything."""
+    with pytest.raises(ValueError, match=rf"select_prob in \(0, 1\], got {prob}"):
+        corrupt(torch.tensor([[2]]), select_prob=prob)
+
+
+@pytest.mark.parametrize(("masked", "random"), [(-0.1, 0.1), (0.8, -0.1), (0.8, 0.3)])
+def test_bad_fate_rates(masked: float, random: float) -> None:
+    """Shares below zero or above one in sum."""
+    with pytest.raises(ValueError, match=f"sum of at most 1, got {masked} and {random}"):
+        corrupt(torch.tensor([[2]]), mask_prob=masked, random_prob=random)
+
+
+def test_bad_ids(generator: Generator) -> None:
+    """Ids outside the vocabulary, a mask outside it, and a vocabulary of specials only."""
+    with pytest.raises(ValueError, match=r"in 0\.\.29, got 2\.\.30 and 1"):
+        corrupt(torch.tensor([[2, 30]]))
+    with pytest.raises(ValueError, match=r"in 0\.\.29, got -1\.\.-1 and 1"):
+        corrupt(torch.tensor([[-1]]))
+    ids = torch.tensor([[0, 1]])
+    with pytest.raises(ValueError, match=r"in 0\.\.1, got 0\.\.1 and 2"):
+        corrupt_mlm(ids, mask_id=2, vocab_size=2, special_ids=(0,), generator=generator)
+    with pytest.raises(ValueError, match="an ordinary token among 2, got only special ones"):
+        corrupt_mlm(ids, mask_id=1, vocab_size=2, special_ids=(0, 1), generator=generator)
+
+
+@given(st.integers(0, 1000), st.integers(1, 6), st.integers(0, 5))
+def test_windows_are_pieces_of_the_text(seed: int, seq_len: int, n_more: int) -> None:
+    """Each window is seq_len consecutive tokens; a text of one window has only that one."""
+    ids = torch.arange(100, 100 + seq_len + n_more)
+    windows = random_windows(ids, 8, seq_len, generator=torch.Generator().manual_seed(seed))
+    assert windows.shape == (8, seq_len)
+    assert torch.equal(windows - windows[:, :1], torch.arange(seq_len).expand(8, -1))
+    assert windows.min() >= 100
+    assert windows.max() < 100 + seq_len + n_more
+
+
+def test_every_place_is_drawn(generator: Generator) -> None:
+    """First and last start included, all equally often within four standard errors."""
+    windows = random_windows(torch.arange(12), 9000, 4, generator=generator)
+    counts = torch.bincount(windows[:, 0], minlength=12).tolist()
+    assert counts[9:] == [0, 0, 0]
+    assert all(within_4_sigma(count, 9000, 1 / 9) for count in counts[:9])
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 10)])
+def test_bad_windows(shape: tuple[int, ...], generator: Generator) -> None:
+    """A text shorter than a window, or not one text."""
+    with pytest.raises(ValueError, match=r"ids \(L,\) with L >= seq_len = 4, got shape"):
+        random_windows(torch.zeros(shape, dtype=torch.int64), 2, 4, generator=generator)
+
+
+class Constant(nn.Module):
+    """Scores tokens by a fixed vector, whatever it reads, and records what it was given."""
+
+    def __init__(self, scores: Tensor) -> None:
+        """Keep the scores (V,)."""
+        super().__init__()
+        self.scores = scores
+        self.read: list[Tensor] = []
+        self.asked: list[Tensor] = []
+
+    def forward(self, ids: Tensor, *, predict: Tensor | None = None) -> Tensor:
+        """Give the same logits everywhere, or one row per asked position."""
+        self.read.append(ids)
+        if predict is None:
+            return self.scores.expand(*ids.shape, -1)
+        self.asked.append(predict)
+        return self.scores.expand(int(predict.sum()), -1)
+
+
+def test_causal_loss_is_the_mean_over_next_tokens(generator: Generator) -> None:
+    """The text repeats 0 1 2, so every window's targets are known; uniform scores cost log V."""
+    model = Constant(torch.zeros(5))
+    loss = causal_lm_loss(torch.arange(60) % 3, batch_size=4, seq_len=7)(model, generator)
+    assert loss.item() == pytest.approx(math.log(5))
+    assert model.read[0].shape == (4, 7)
+    certain = Constant(torch.tensor([0.0, -math.log(3), -math.inf]))  # P = 3/4, 1/4, 0
+    loss = causal_lm_loss(torch.arange(60) % 2, batch_size=4, seq_len=8)(certain, generator)
+    assert loss.item() == pytest.approx(-(math.log(3 / 4) + math.log(1 / 4)) / 2, rel=1e-6)
+
+
+def test_masked_loss_is_the_mean_over_selected_tokens(generator: Generator) -> None:
+    """The head is asked at exactly the selected positions, and the mean is over those."""
+    model = Constant(torch.arange(VOCAB_SIZE).float())
+    loss = masked_lm_loss(
+        torch.full((200,), 7), batch_size=4, seq_len=16, mask_id=MASK_ID,
+        vocab_size=VOCAB_SIZE, special_ids=SPECIAL_IDS, mask_prob=1.0, random_prob=0.0,
+    )(model, generator)  # fmt: skip
+    expected = F.cross_entropy(model.scores[None], torch.tensor([7]))
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    assert torch.equal(model.read[0] == MASK_ID, model.asked[0])
+
+
+def test_a_batch_that_selects_nothing_costs_nothing(generator: Generator) -> None:
+    """The mean over no tokens is zero with zero gradients, not NaN."""
+    model = BERT(VOCAB_SIZE, **SIZES)  # type: ignore[arg-type]
+    loss = masked_lm_loss(
+        torch.zeros(20, dtype=torch.int64), batch_size=2, seq_len=8, mask_id=MASK_ID,
+        vocab_size=VOCAB_SIZE, special_ids=SPECIAL_IDS,
+    )(model, generator)  # fmt: skip
+    loss.backward()
+    assert loss.item() == 0.0
+    assert all(p.grad is None or p.grad.eq(0).all() for p in model.parameters())
+
+
+def test_losses_equal_those_written_out(generator: Generator) -> None:
+    """With real models: the same number as the full head and cross_entropy's own skipping."""
+    ids = torch.randint(2, VOCAB_SIZE, (100,))
+    gpt = GPT(VOCAB_SIZE, **SIZES)  # type: ignore[arg-type]
+    bert = BERT(VOCAB_SIZE, **SIZES)  # type: ignore[arg-type]
+    state = generator.get_state()
+    causal = causal_lm_loss(ids, batch_size=3, seq_len=8)(gpt, generator)
+    generator.set_state(state)
+    windows = random_windows(ids, 3, 9, generator=generator)
+    by_hand = F.cross_entropy(gpt(windows[:, :-1]).transpose(1, 2), windows[:, 1:])
+    assert causal.item() == pytest.approx(by_hand.item(), rel=1e-6)
+
+    options = {"mask_id": MASK_ID, "vocab_size": VOCAB_SIZE, "special_ids": SPECIAL_IDS}
+    generator.set_state(state)
+    masked = masked_lm_loss(ids, batch_size=3, seq_len=8, **options)(bert, generator)  # type: ignore[arg-type]
+    generator.set_state(state)
+    windows = random_windows(ids, 3, 8, generator=generator)
+    read, labels, _ = corrupt_mlm(windows, **options, generator=generator)  # type: ignore[arg-type]
+    by_hand = F.cross_entropy(bert(read).transpose(1, 2), labels, ignore_index=IGNORE_INDEX)
+    assert masked.item() == pytest.approx(by_hand.item(), rel=1e-6)
