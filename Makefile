@@ -1,0 +1,75 @@
+# The book's commands. `make help` lists them; each says where its result is.
+# Needs make and Python ≥ 3.11; everything else goes into .venv/.
+
+# Where pip looks for PyTorch's small CPU build on Linux; used when it answers (tools/torch_index.py).
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+# The Python that makes the virtual environment: the first of these that is 3.11 or newer.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# One chapter instead of all: make run CHAPTER=04, make sync CHAPTER=04.
+CHAPTER ?=
+# make sync FROM=notebook brings edits of a notebook to its twin.
+FROM ?=
+
+export TORCH_INDEX
+BIN := .venv/bin
+STAMP := .venv/.installed
+BOOK := $(BIN)/jupyter-book build . -q -n -W --keep-going --all
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 -W default -p no:cacheprovider
+COVERAGE := --cov --cov-report=term --cov-fail-under=95
+
+.DEFAULT_GOAL := help
+.PHONY: help setup sync run lint test book bench lock clean
+
+help: ## list these commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: $(STAMP) ## install everything into .venv/ (once, and again when a version changes)
+
+$(STAMP): requirements.txt pyproject.toml tools/torch_index.py
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found; name one: make setup PYTHON=/path/to/python3.12"; exit 1; }
+	@echo "setup: installing the pinned packages into .venv/ (a few minutes the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -r requirements.txt $$($(BIN)/python tools/torch_index.py)
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+	@echo "setup: done, everything is in .venv/"
+
+sync: setup ## bring chapters/NN_slug.ipynb up to its twin chapters/_text/NN_slug.md
+	@$(BIN)/python tools/sync_chapters.py $(CHAPTER) $(if $(filter notebook,$(FROM)),--from-notebook)
+
+run: setup ## execute the chapters in place; times and memory go to data/runs/receipts.json
+	@$(BIN)/python tools/run_chapters.py $(CHAPTER)
+	@echo "run: outputs are in chapters/*.ipynb, times and memory in data/runs/receipts.json"
+
+lint: setup ## check style, formatting and type hints; changes nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint ## everything that CI runs: style, unit tests, every chapter re-executed, the built book
+	@echo "test 1 of 3: unit tests, which must cover 95 % of the package's lines"
+	$(BIN)/python -m pytest tests/unit $(COVERAGE)
+	@echo "test 2 of 3: every chapter re-executed, its outputs compared with the stored ones"
+	$(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
+	@echo "test 3 of 3: stored chapters, the tools themselves, and the strictly built pages"
+	$(BIN)/python -m pytest tests/chapters tests/book
+	@echo "test: all passed"
+
+book: setup ## build the pages, strictly; open _build/html/index.html
+	@echo "book: building the pages; any warning is an error"
+	@$(BOOK)
+	@echo "book: open file://$(CURDIR)/_build/html/index.html"
+
+bench: setup ## run the side-by-side benchmarks; results go to benchmarks/results.json
+	$(BIN)/python -m benchmarks
+	@echo "bench: results are in benchmarks/results.json"
+
+lock: setup ## write requirements.txt anew from requirements.in
+	$(BIN)/python -m piptools compile --quiet --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt requirements.in
+	@sed -i.old -E 's/^(torch==[0-9.]+)\+[a-z0-9]+/\1/' requirements.txt && rm requirements.txt.old  # any build of torch
+	@echo "lock: requirements.txt is new; make setup installs it"
+
+clean: ## remove what was built and cached; the environment, the data and the chapters stay
+	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage code/*.egg-info
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

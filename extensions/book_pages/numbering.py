@@ -1,0 +1,83 @@
+"""Number sections, figures, equations and exercises after the chapter's file name.
+
+``chapters/04_gpt.ipynb`` is chapter 4, whichever chapters the table of contents lists: its
+sections are 4.1, 4.2, …, its figures, equations, definitions and exercises likewise. The chapter
+number itself is typed in the title, so that it also stands in Jupyter.
+"""
+
+import re
+from pathlib import PurePosixPath
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.environment.collectors.toctree import TocTreeCollector
+
+SectionNumbers = dict[str, tuple[int, ...]]
+
+
+def register(app: Sphinx) -> None:
+    """Renumber after Sphinx has collected its own numbers."""
+    app.connect("env-get-updated", renumber, priority=900)
+
+
+def chapter_number(docname: str) -> int | None:
+    """Return the chapter number that a page's file name starts with.
+
+    Args:
+        docname: Page name relative to the book's root, such as ``chapters/04_gpt``.
+
+    Returns:
+        The number, or None for pages such as ``chapters/index``.
+    """
+    match = re.match(r"(\d+)_", PurePosixPath(docname).name)
+    return int(match.group(1)) if match else None
+
+
+def renumber(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Give every chapter its own section, figure and equation numbers.
+
+    Args:
+        app: The Sphinx application.
+        env: The build environment, whose number tables are replaced.
+
+    Returns:
+        The pages whose numbers changed, so that Sphinx writes them again.
+    """
+    old = {page: _numbers(env, page) for page in env.tocs}
+    env.toc_secnumbers = {page: _number_sections(env, page) for page in env.tocs}
+    prefixes = {page: (number,) for page in env.tocs if (number := chapter_number(page))}
+    for page, prefix in prefixes.items():
+        env.toc_secnumbers[page][""] = prefix  # figures above the first section need it
+    TocTreeCollector().assign_figure_numbers(env)
+    for page in prefixes:
+        del env.toc_secnumbers[page][""]  # the title has its number already, typed
+    return [page for page in env.tocs if _numbers(env, page) != old[page]]
+
+
+def _numbers(env: BuildEnvironment, page: str) -> tuple[object, object]:
+    """Return a page's section and figure numbers, to compare them."""
+    return env.toc_secnumbers.get(page), env.toc_fignumbers.get(page)
+
+
+def _number_sections(env: BuildEnvironment, page: str) -> SectionNumbers:
+    """Number a chapter's second-level sections, in the page and in its table of contents."""
+    number = chapter_number(page)
+    numbers: SectionNumbers = {}
+    if number is None:
+        return numbers
+    for position, reference in enumerate(_section_references(env.tocs[page]), start=1):
+        numbers[reference["anchorname"]] = (number, position)
+        reference["secnumber"] = [number, position]
+    return numbers
+
+
+def _section_references(toc: nodes.bullet_list) -> list[nodes.reference]:
+    """Return the links to the second-level sections of one page's table of contents."""
+    found = []
+    for paragraph in toc.findall(addnodes.compact_paragraph):
+        item = paragraph.parent
+        if isinstance(item.parent.parent, nodes.list_item) and item.parent.parent.parent is toc:
+            found.extend(paragraph.findall(nodes.reference))
+    return found

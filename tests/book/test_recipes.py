@@ -1,0 +1,140 @@
+"""Every recipe of CONTRIBUTING.md builds strictly, and gives what it promises."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from strict_build import build_book
+
+import chapters
+import pages
+import run_chapters
+
+TOC = """\
+format: jb-book
+root: chapters/index
+parts:
+  - caption: Sample
+    chapters:
+      - file: chapters/07_sample
+      - file: chapters/bibliography
+"""
+KINDS = ("generation, greedy", "step time")
+
+
+@pytest.fixture(scope="module")
+def sample(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A book of one executed chapter that uses every recipe once."""
+    book = tmp_path_factory.mktemp("sample")
+    shutil.copytree(repository / "extensions", book / "extensions")
+    shutil.copytree(repository / "chapters" / "assets", book / "chapters" / "assets")
+    for name in ("_config.yml", "chapters/index.md", "chapters/bibliography.md"):
+        shutil.copy(repository / name, book / name)
+    shutil.copy(repository / "chapters" / "references.bib", book / "chapters")
+    (book / "_toc.yml").write_text(TOC, encoding="utf-8")
+    (book / "chapters" / "assets" / "mask-fill.mjs").write_text("// later\n", encoding="utf-8")
+    receipts = {"chapters": {"07_sample": {"wall": 104.7, "cpu": 205.2, "peak": 913}}}
+    (book / "data" / "runs").mkdir(parents=True)
+    (book / "data" / "runs" / "receipts.json").write_text(json.dumps(receipts), encoding="utf-8")
+    rows = [{"name": kind, "ours": 1.5, "peer": 5.0, "ratio": 0.3, "unit": "s"} for kind in KINDS]
+    (book / "benchmarks").mkdir()
+    (book / "benchmarks" / "results.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    notebook = chapters.read_twin(Path(__file__).with_name("sample.md"))
+    path = book / "chapters" / "07_sample.ipynb"
+    run_chapters.execute(notebook, path)
+    run_chapters.clean(notebook)
+    chapters.write_notebook(path, notebook)
+    return book
+
+
+@pytest.fixture(scope="module")
+def page(sample: Path) -> BeautifulSoup:
+    """The built chapter."""
+    done = build_book(sample, sample / "out")
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    html = sample / "out" / "_build" / "html"
+    assert pages.problems(html) == []
+    return pages.parsed(html / "chapters" / "07_sample.html")
+
+
+def text(page: BeautifulSoup, selector: str) -> list[str]:
+    """Return the text of the elements that match, spaces collapsed."""
+    return [" ".join(element.get_text().split()) for element in page.select(selector)]
+
+
+@pytest.mark.slow
+class TestSample:
+    def test_numbers_start_with_the_chapter(self, page: BeautifulSoup):
+        links = text(page, "section > p:first-of-type a.internal")
+        expected = ["2017", "Devlin et al., 2019", "Radford et al., 2018"]
+        expected += ["Figure 7.1", "(7.1)", "Table 7.1", "Definition 7.1", "Exercise 7.1"]
+        assert links[:10] == [*expected, "Section 7.1", "Bibliography"]
+
+    def test_sections_are_numbered_and_the_title_only_once(self, page: BeautifulSoup):
+        assert text(page, "article h1")[0].startswith("7 A sample chapter")
+        numbers = text(page, "article h2 .section-number")
+        assert numbers == ["7.1", "7.2"]
+        assert text(page, "article h3 .section-number") == []
+
+    def test_citations_stand_in_round_brackets(self, page: BeautifulSoup):
+        paragraph = text(page, "article section > p")[0]
+        assert "Vaswani et al. (2017) showed" in paragraph
+        assert "(Devlin et al., 2019; Radford et al., 2018)" in paragraph
+
+    def test_figure_has_caption_and_alt(self, page: BeautifulSoup):
+        assert text(page, "figcaption")[0].startswith("Figure 7.1 A rising line.")
+        alt = page.select_one("figure img")["alt"]
+        assert alt == "A straight line that rises from the left to the right."
+
+    def test_reported_number_stands_in_cell_and_prose(self, page: BeautifulSoup):
+        assert "sample-loss: 1.47 nats per token" in text(page, ".cell_output pre")
+        assert any("The loss is 1.47 nats per token." in line for line in text(page, "p"))
+
+    def test_solution_is_folded_with_its_executed_cell(self, page: BeautifulSoup):
+        solution = page.select_one("div.solution.dropdown")
+        assert solution.select_one(".cell_output").get_text().strip() == "4.17 nats"
+
+    def test_applet_holds_its_fallback_and_loads_its_module(self, page: BeautifulSoup):
+        assert text(page, "pt-mask-fill") == ["What stands here without a script."]
+        (script,) = page.select("script[src*=mask-fill]")
+        assert script["type"] == "module"
+
+    def test_receipt_is_read_from_the_last_run(self, page: BeautifulSoup):
+        assert text(page, ".receipt") == ["1 min 45 s (205 CPU-seconds, 913 MB)"]
+        assert any(row.endswith("1 min 45 s 205 913 MB") for row in text(page, "tbody tr"))
+
+    def test_benchmarks_are_read_from_the_results(self, page: BeautifulSoup):
+        rows = text(page, "tbody tr")
+        assert "generation, greedy 1.5 5 0.3 s" in rows
+        assert not any("step time" in row for row in rows)
+
+    def test_folded_code_is_named_by_its_text_alone(self, page: BeautifulSoup):
+        (summary,) = page.select("details.hide > summary")
+        assert "aria-label" not in summary.attrs
+        assert "Show code cell source" in summary.get_text()
+
+
+MISTAKES = {
+    "unknown glue key": ("{glue:text}`sample-loss`", "{glue:text}`no-such-key`"),
+    "unknown figure": ("{numref}`fig-sample`", "{numref}`fig-no-such`"),
+    "unknown citation": ("{cite:t}`vaswani2017`", "{cite:t}`nobody1900`"),
+    "unknown chapter": ("{receipt}`07_sample`", "{receipt}`08_none`"),
+    "unknown equation": ("{eq}`eq-sample`", "{eq}`eq-no-such`"),
+    "unknown benchmark": (":name: generation", ":name: nothing"),
+    "applet without fallback": ("What stands here without a script.\\n", ""),
+    "unknown directive": ("{prf:definition}", "{prf:defintion}"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("good", "bad"), MISTAKES.values(), ids=MISTAKES)
+def test_strict_build_bites(good: str, bad: str, sample: Path, tmp_path: Path):
+    book = tmp_path / "book"
+    shutil.copytree(sample, book, ignore=shutil.ignore_patterns("out"))
+    path = book / "chapters" / "07_sample.ipynb"
+    content = path.read_text(encoding="utf-8")
+    assert good in content
+    path.write_text(content.replace(good, bad), encoding="utf-8")
+    assert build_book(book, tmp_path / "out").returncode != 0
