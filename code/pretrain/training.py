@@ -9,7 +9,7 @@ devices.
 """
 
 import math
-import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from torch import Generator, nn
 from tqdm.auto import tqdm
 
 from pretrain.objectives import BatchLoss
+from pretrain.report import is_interactive
 from pretrain.resume import History, load_checkpoint, save_checkpoint
 
 
@@ -139,7 +140,8 @@ def fit(
         evaluate_every: Steps between two calls; it is called after the last step too.
         checkpoint: File to save to, and to resume from when it exists.
         checkpoint_every: Steps between two saves.
-        progress: Whether to show a bar; None = yes, unless PRETRAIN_PROGRESS=0 is set.
+        progress: Whether to show a bar; None = when somebody watches, in a terminal or in a
+            notebook's front end, so that no stored output ever holds one.
 
     Returns:
         Losses of every step and the evaluations.
@@ -165,7 +167,8 @@ def fit(
     history = History()
     if path is not None and path.exists():
         history = load_checkpoint(path, model, optimizer, generator, settings)
-    hidden = os.environ.get("PRETRAIN_PROGRESS") == "0" if progress is None else not progress
+    watched = is_interactive() or sys.stderr.isatty()
+    hidden = not (watched if progress is None else progress)
     bar = tqdm(total=n_steps, initial=len(history.losses), disable=hidden, unit="step")
     model.train()
     while (step := len(history.losses)) < n_steps:

@@ -20,11 +20,10 @@ SIZES = {"d_model": 8, "n_layers": 2, "n_heads": 2, "max_len": 12}
 
 
 @pytest.fixture(autouse=True)
-def same_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fix torch's global generator, use one thread and draw no progress bar."""
+def same_start() -> None:
+    """Fix torch's global generator and use one thread."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    monkeypatch.setenv("PRETRAIN_PROGRESS", "0")
 
 
 @pytest.fixture
