@@ -1,0 +1,118 @@
+"""The table of results: what a row holds, how pairs become one, and its file.
+
+Every row gives medians; `ratio` is the median over the pairs of ours / peer, not the ratio of the
+medians, because the two sides of a pair met the same state of the machine.
+"""
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.timing import Pairs
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    name: str
+    ours: float
+    peer: float
+    ratio: float
+    """Ours / peer."""
+    unit: str
+    quartiles: tuple[float, float]
+    """Lower and upper quartile of the ratio over the pairs."""
+    n: int
+    """Number of pairs."""
+    note: str
+
+
+def score_row(
+    name: str, ours: Sequence[float], peer: Sequence[float], *, unit: str, note: str
+) -> Row:
+    """Summarise values that were measured in pairs.
+
+    Args:
+        name: Name of the row.
+        ours: Our value in each pair, at least two.
+        peer: The other side's.
+        unit: Unit of the values.
+        note: What was compared.
+
+    Returns:
+        Medians, the median of the ratios and its quartiles.
+    """
+    ratios = [a / b for a, b in zip(ours, peer, strict=True)]
+    lower, _, upper = statistics.quantiles(ratios, n=4, method="inclusive")
+    return Row(
+        name=name,
+        ours=statistics.median(ours),
+        peer=statistics.median(peer),
+        ratio=statistics.median(ratios),
+        unit=unit,
+        quartiles=(lower, upper),
+        n=len(ratios),
+        note=note,
+    )
+
+
+def time_row(name: str, pairs: Pairs, *, unit: str, scale: float, note: str) -> Row:
+    """Summarise the CPU time of pairs; less is better.
+
+    Args:
+        name: Name of the row.
+        pairs: The costs.
+        unit: Unit of the two medians.
+        scale: Units per CPU-second.
+        note: What was compared; the ratio of wall times is added.
+
+    Returns:
+        The row.
+    """
+    ours, peer = ([cost.cpu * scale for cost in side] for side in pairs)
+    return score_row(name, ours, peer, unit=unit, note=f"{note}; {_wall(pairs)}")
+
+
+def speed_row(name: str, pairs: Pairs, *, n_items: int, unit: str, note: str) -> Row:
+    """Summarise pairs as items per CPU-second; more is better.
+
+    Args:
+        name: Name of the row.
+        pairs: The costs.
+        n_items: Items that each run made.
+        unit: Unit of the two medians.
+        note: What was compared; the ratio of wall times is added.
+
+    Returns:
+        The row.
+    """
+    ours, peer = ([n_items / cost.cpu for cost in side] for side in pairs)
+    return score_row(name, ours, peer, unit=unit, note=f"{note}; {_wall(pairs)}")
+
+
+def write_rows(path: Path, rows: Sequence[Row], machine: dict[str, str | int]) -> None:
+    """Write the results as JSON, four significant digits each.
+
+    Args:
+        path: File to write.
+        rows: The table.
+        machine: What they were measured on.
+    """
+    table = [{key: _rounded(value) for key, value in asdict(row).items()} for row in rows]
+    path.write_text(json.dumps({"machine": machine, "rows": table}, indent=2) + "\n")
+
+
+def _wall(pairs: Pairs) -> str:
+    """Say how the wall times compare, beside the CPU times that the row reports."""
+    ratios = [a.wall / b.wall for a, b in zip(pairs.ours, pairs.peer, strict=True)]
+    return f"wall time {statistics.median(ratios):.2f} of the peer's"
+
+
+def _rounded(value: object) -> object:
+    """Round floats, also those in a tuple, to four significant digits."""
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    return [_rounded(v) for v in value] if isinstance(value, tuple) else value
