@@ -18,7 +18,6 @@ import torch
 import torch.nn.functional as F
 from bert_study import (
     RECIPE,
-    SEEDS,
     SEQ_LEN,
     load_ids,
     middle_blanks,
@@ -45,6 +44,7 @@ FATES = {
 RATES = (0.05, 0.15, 0.3, 0.5, 0.8)
 N_BLANKS = 4000
 N_WORDS = 40
+SEEDS = (0, 1)
 N_PROBE_TRAIN, N_PROBE_TEST = 8000, 4000
 
 
@@ -214,7 +214,7 @@ def paired(
 
 
 def main() -> None:
-    """Run all arms seed by seed, and write what is complete after each seed but the first."""
+    """Run all arms seed by seed, and write the study after each seed but the first."""
     started, cpu_started = time.time(), time.process_time()
     data = prepare()
     results: dict[str, list[dict[str, float]]] = {name: [] for name in arms()}
