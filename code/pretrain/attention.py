@@ -38,7 +38,8 @@ def attention(
         dropout_prob: Probability with which a weight is dropped.
 
     Returns:
-        The mixed values (..., T, K) and the weights (..., T, S), each row summing to 1.
+        The mixed values (..., T, K) and the weights (..., T, S). Each row sums to 1, unless a
+        query may attend to nothing or weights were dropped.
 
     Raises:
         ValueError: The widths, lengths or the mask do not fit together.
@@ -87,7 +88,8 @@ def check_mask(mask: Tensor, scores_shape: torch.Size) -> None:
 class KVCache:
     """Keys and values of the tokens read so far, for one attention layer.
 
-    Room for max_len tokens is taken once; each call appends in place.
+    Room for max_len tokens is taken once; each call appends in place, so it is for reading without
+    gradients.
     """
 
     def __init__(self, max_len: int) -> None:
@@ -112,7 +114,7 @@ class KVCache:
             Keys and values (B, H, length, K), old and new.
 
         Raises:
-            ValueError: The cache is full.
+            ValueError: The cache is full, or the other sizes differ from those in it.
         """
         n_new = key.shape[2]
         end = self.length + n_new
@@ -122,6 +124,12 @@ class KVCache:
             batch_size, n_heads, _, d_head = key.shape
             self.keys = key.new_empty(batch_size, n_heads, self.max_len, d_head)
             self.values = torch.empty_like(self.keys)
+        expected = (*self.keys.shape[:2], n_new, self.keys.shape[3])
+        if key.shape != expected or value.shape != expected:  # copy_ would broadcast in silence
+            raise ValueError(
+                f"expected keys and values of shape {expected}, as those in the cache, "
+                f"got {tuple(key.shape)} and {tuple(value.shape)}"
+            )
         self.keys.narrow(2, self.length, n_new).copy_(key)
         self.values.narrow(2, self.length, n_new).copy_(value)
         self.length = end

@@ -61,7 +61,8 @@ class BERT(nn.Module):
         Raises:
             ValueError: Sizes or names that the parts refuse.
 
-        Source: Devlin et al. 2019 (arXiv:1810.04805), section 3 and figure 2.
+        Source: Devlin et al. 2019 (arXiv:1810.04805), section 3 and figure 2. differs: the initial
+            weights, see `init_weights`.
         """
         super().__init__()
         self.options = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
@@ -75,7 +76,7 @@ class BERT(nn.Module):
             Block(
                 d_model,
                 n_heads,
-                d_ff or 4 * d_model,
+                4 * d_model if d_ff is None else d_ff,
                 dropout_prob=dropout_prob,
                 norm=norm,
                 norm_eps=norm_eps,

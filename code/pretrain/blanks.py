@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pretrain.bert import BERT
-from pretrain.evaluation import masked_log_probs
+from pretrain.evaluation import evaluating, masked_log_probs
 from pretrain.gpt import GPT
 from pretrain.objectives import IGNORE_INDEX
 
@@ -20,7 +20,7 @@ def blank_log_probs(
     """Hide one token of each window and give BERT's distribution for it.
 
     Args:
-        model: A BERT in evaluation mode.
+        model: A BERT; dropout is switched off meanwhile.
         windows: int64 (N, T), clean text.
         places: int64 (N,), the position to hide in each, in 0..T-1.
         mask_id: Id of [MASK].
@@ -44,7 +44,7 @@ def left_log_probs(model: GPT, windows: Tensor, places: Tensor, *, batch_size: i
     """Give a GPT's distribution for one token of each window, from what stands to its left.
 
     Args:
-        model: A GPT in evaluation mode.
+        model: A GPT; dropout is switched off meanwhile.
         windows: int64 (N, T).
         places: int64 (N,), the position to predict, in 1..T-1.
         batch_size: Rows at once.
@@ -56,12 +56,13 @@ def left_log_probs(model: GPT, windows: Tensor, places: Tensor, *, batch_size: i
         ValueError: The shapes do not fit, or a place has nothing to its left.
     """
     _check_places(windows, places, first=1)
-    parts = [
-        model(batch)[torch.arange(len(batch)), place - 1].log_softmax(dim=-1)
-        for batch, place in zip(
-            torch.split(windows, batch_size), torch.split(places, batch_size), strict=True
-        )
-    ]
+    with evaluating(model):
+        parts = [
+            model(batch)[torch.arange(len(batch)), place - 1].log_softmax(dim=-1)
+            for batch, place in zip(
+                torch.split(windows, batch_size), torch.split(places, batch_size), strict=True
+            )
+        ]
     return torch.cat(parts)
 
 
@@ -75,7 +76,7 @@ def rescored_log_probs(
     proportional to P(v | left) P(right | left, v). This costs one pass per candidate.
 
     Args:
-        model: A GPT in evaluation mode.
+        model: A GPT; dropout is switched off meanwhile.
         windows: int64 (N, T).
         places: int64 (N,), the blank of each, in 1..T-1.
         candidates: int64 (C,), the ids that may fill a blank.
@@ -90,16 +91,15 @@ def rescored_log_probs(
     _check_places(windows, places, first=1)
     if n_right is not None and n_right < 0:
         raise ValueError(f"expected n_right >= 0 or None, got {n_right}")
-    target = torch.arange(1, windows.shape[1])
     rows = []
-    for window, place in zip(windows, places.tolist(), strict=True):
-        filled = window.repeat(len(candidates), 1)
-        filled[:, place] = candidates
-        end = None if n_right is None else place + n_right + 1
-        filled = filled[:, :end]
-        log_probs = model(filled[:, :-1]).log_softmax(dim=-1)
-        taken = log_probs.gather(-1, filled[:, 1:, None])[..., 0]  # (C, T - 1)
-        rows.append(taken[:, target[: taken.shape[1]] >= place].sum(dim=1))
+    with evaluating(model):
+        for window, place in zip(windows, places.tolist(), strict=True):
+            end = None if n_right is None else place + n_right + 1
+            filled = window[:end].repeat(len(candidates), 1)
+            filled[:, place] = candidates
+            log_probs = model(filled[:, :-1]).log_softmax(dim=-1)
+            taken = log_probs.gather(-1, filled[:, 1:, None])[..., 0]  # (C, T - 1)
+            rows.append(taken[:, place - 1 :].sum(dim=1))  # the blank and what follows it
     return torch.stack(rows).log_softmax(dim=-1)
 
 

@@ -1,11 +1,10 @@
 """Trained models on disk: weights as safetensors, the rest as JSON, nothing pickled.
 
 Implemented: save and load of a model with its tokeniser, and the card that says how it was made.
-Left out: the state of a run, which `pretrain.training` keeps.
+Left out: the state of a run, which `pretrain.resume` keeps.
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from safetensors.torch import save_file
 
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
-from pretrain.paths import CHECKPOINTS, data_file
+from pretrain.paths import CHECKPOINTS, data_file, replacing
 from pretrain.resume import CheckpointError
 from pretrain.tokenization import CharTokenizer
 
@@ -36,12 +35,17 @@ def save_model(
         card: Data, seed, steps, metrics; JSON values.
 
     Raises:
-        ValueError: The name ends otherwise.
+        ValueError: The name ends otherwise, or the vocabulary is not the model's.
         TypeError: The card holds what JSON cannot; nothing was written then.
     """
     path = Path(path)
     if path.suffix != ".safetensors":
         raise ValueError(f"expected a file name ending in .safetensors, got {path.name}")
+    if tokenizer.vocab_size != model.options["vocab_size"]:
+        raise ValueError(
+            f"expected a tokenizer of {model.options['vocab_size']} ids, as the model has, "
+            f"got {tokenizer.vocab_size}"
+        )
     description = {
         "model": type(model).__name__,
         "options": model.options,
@@ -54,11 +58,9 @@ def save_model(
         for name, value in model.state_dict().items()
         if name == "embeddings.token.weight" or value.data_ptr() != tied.data_ptr()
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    save_file(state, part, metadata={"pretrain": json.dumps(description)})
-    os.replace(part, path)
-    path.with_suffix(".json").write_text(card_text)
+    with replacing(path) as weights_part, replacing(path.with_suffix(".json")) as card_part:
+        save_file(state, weights_part, metadata={"pretrain": json.dumps(description)})
+        card_part.write_text(card_text, encoding="utf-8")
 
 
 def load_model(name: str | Path) -> tuple[Any, CharTokenizer]:
@@ -85,12 +87,13 @@ def load_model(name: str | Path) -> tuple[Any, CharTokenizer]:
             description = json.loads((file.metadata() or {})["pretrain"])
             state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         model = MODELS[description["model"]](**description["options"])
-    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        tokenizer = CharTokenizer.from_dict(description["tokenizer"])
+    except (SafetensorError, KeyError, ValueError, TypeError, OSError) as error:
         raise CheckpointError(
             f"expected a model of this book in {path}, but it cannot be read ({error})"
         ) from error
     _load_state(model, state, path)
-    return model.eval(), CharTokenizer.from_dict(description["tokenizer"])
+    return model.eval(), tokenizer
 
 
 def load_card(name: str) -> dict[str, Any]:

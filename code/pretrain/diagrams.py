@@ -43,7 +43,7 @@ _GPT = [
     ("text", "tokens"),
     ("embed", "token + position"),
     _OPEN,
-    *_pre("LayerNorm", ("causal", "masked\nself-attention"), _FEED),
+    *_pre("LayerNorm", ("causal", "causal\nself-attention"), _FEED),
     _CLOSE,
     _LN,
     ("head", "output (tied)"),

@@ -84,8 +84,6 @@ class Embeddings(nn.Module):
         """
         self._check(ids, segment_ids, n_past)
         end = n_past + ids.shape[1]
-        if self.training and torch.is_grad_enabled() and int(self.trained_len) < end:
-            self.trained_len.fill_(end)
         x = _look_up(self.token, ids, "ids")
         if self.learned:
             x = x + self.position.weight[n_past:end]
@@ -94,6 +92,8 @@ class Embeddings(nn.Module):
         if self.segment is not None:
             segments = torch.zeros_like(ids) if segment_ids is None else segment_ids
             x = x + _look_up(self.segment, segments, "segment_ids")
+        if self.training and torch.is_grad_enabled():
+            self.trained_len.clamp_(min=end)
         return x
 
     def _check(self, ids: Tensor, segment_ids: Tensor | None, n_past: int) -> None:

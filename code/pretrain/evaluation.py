@@ -7,10 +7,11 @@ Left out: single blanks (`pretrain.blanks`), intervals (`pretrain.intervals`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
@@ -20,6 +21,21 @@ from pretrain.objectives import IGNORE_INDEX
 def bits(nats: float) -> float:
     """Convert nats to bits (of a character model: nats per character to bits per character)."""
     return nats / math.log(2)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Switch dropout off, and afterwards back to what it was.
+
+    Args:
+        model: Changed only inside the `with` block.
+    """
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 @torch.no_grad()
@@ -33,9 +49,9 @@ def token_losses(
     of the text are not scored, nor are those after the last full window.
 
     Args:
-        model: A GPT in evaluation mode.
+        model: A GPT; dropout is switched off meanwhile.
         ids: int64 (L,), the text.
-        seq_len: Tokens that the model reads at once, at most its trained length.
+        seq_len: Tokens that the model reads at once, at most its `context_limit`.
         min_context: Tokens before each scored one, beyond the one that any prediction needs,
             0..seq_len - 1. With 0 the first prediction of each window has one token to go by.
         batch_size: Windows at once.
@@ -44,18 +60,22 @@ def token_losses(
         float32 (n,), -log P in nats of the consecutive tokens ids[min_context + 1 :][:n].
 
     Raises:
-        ValueError: min_context outside its range, or a text shorter than one window.
+        ValueError: min_context or seq_len outside its range, or a text shorter than one window.
     """
+    limit = getattr(model, "context_limit", seq_len)
+    if seq_len > limit:
+        raise ValueError(f"expected seq_len <= {limit}, the longest trained text, got {seq_len}")
     if not 0 <= min_context < seq_len:
         raise ValueError(f"expected min_context in 0..{seq_len - 1}, got {min_context}")
     if ids.dim() != 1 or len(ids) < seq_len + 1:
         raise ValueError(f"expected ids (L,) with L > {seq_len}, got shape {tuple(ids.shape)}")
     windows = ids.unfold(0, seq_len + 1, seq_len - min_context)  # (n_windows, seq_len + 1)
     losses = []
-    for batch in torch.split(windows, batch_size):
-        log_probs = model(batch[:, :-1]).log_softmax(dim=-1)
-        taken = log_probs.gather(-1, batch[:, 1:, None])[..., 0]
-        losses.append(-taken[:, min_context:])
+    with evaluating(model):
+        for batch in torch.split(windows, batch_size):
+            log_probs = model(batch[:, :-1]).log_softmax(dim=-1)
+            taken = log_probs.gather(-1, batch[:, 1:, None])[..., 0]
+            losses.append(-taken[:, min_context:])
     return torch.cat(losses).flatten()
 
 
@@ -65,7 +85,7 @@ def perplexity(
     """Compute exp of the mean loss: how many equally likely tokens the model hesitates between.
 
     Args:
-        model: A GPT in evaluation mode.
+        model: A GPT; dropout is switched off meanwhile.
         ids: int64 (L,), the text.
         seq_len: Tokens that the model reads at once.
         min_context: Tokens before the first scored one in each window.
@@ -90,7 +110,7 @@ def masked_log_probs(
     """Give the model's distribution at every selected position.
 
     Args:
-        model: A BERT in evaluation mode.
+        model: A BERT; dropout is switched off meanwhile.
         corrupted: int64 (N, T), what it reads.
         labels: int64 (N, T), the answer where one is asked, IGNORE_INDEX elsewhere.
         batch_size: Rows at once.
@@ -109,13 +129,14 @@ def masked_log_probs(
     asked = labels != IGNORE_INDEX
     if not asked.any():
         raise ValueError("expected at least one label, got only IGNORE_INDEX")
-    parts = [
-        model(batch, predict=where).log_softmax(dim=-1)
-        for batch, where in zip(
-            torch.split(corrupted, batch_size), torch.split(asked, batch_size), strict=True
-        )
-        if where.any()
-    ]
+    with evaluating(model):
+        parts = [
+            model(batch, predict=where).log_softmax(dim=-1)
+            for batch, where in zip(
+                torch.split(corrupted, batch_size), torch.split(asked, batch_size), strict=True
+            )
+            if where.any()
+        ]
     return torch.cat(parts), labels[asked]
 
 
@@ -130,7 +151,7 @@ def masked_accuracy(
     """Compute the share of selected tokens that stand among the model's k best guesses.
 
     Args:
-        model: A BERT in evaluation mode.
+        model: A BERT; dropout is switched off meanwhile.
         corrupted: int64 (N, T), what it reads.
         labels: int64 (N, T), the answer where one is asked, IGNORE_INDEX elsewhere.
         top_k: The k to report.

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from pretrain.decoding import Decoder
+from pretrain.evaluation import evaluating
 from pretrain.gpt import GPT
 
 
@@ -32,7 +34,7 @@ def filter_probs(
     Args:
         logits: float (..., V).
         temperature: Divides the logits; > 0. Below 1 sharpens, above 1 flattens.
-        top_k: Keep the k most likely tokens.
+        top_k: Keep the k most likely tokens, and any that tie with the last of them.
         top_p: Keep the smallest set of most likely tokens whose probability reaches p.
         min_p: Keep tokens at least min_p times as likely as the most likely one.
 
@@ -46,7 +48,8 @@ def filter_probs(
         (arXiv:2407.01082).
     """
     check_sampling(temperature, top_k, top_p, min_p)
-    probs = (logits / temperature).softmax(dim=-1)
+    # The best logit becomes 0 first, or a small temperature would divide it to infinity.
+    probs = ((logits - logits.amax(dim=-1, keepdim=True)) / temperature).softmax(dim=-1)
     if top_k is not None and top_k < probs.shape[-1]:
         probs = _keep(probs, probs >= probs.topk(top_k).values[..., -1:])
     if top_p is not None and top_p < 1.0:
@@ -112,7 +115,7 @@ def generate(
     read again from position 0.
 
     Args:
-        model: In evaluation mode.
+        model: Dropout is switched off meanwhile.
         ids: int64 (B, T), the prompts, all of length T >= 1.
         n_new_tokens: Tokens to add.
         greedy: Take the most likely token; the sampling arguments must then stay at their
@@ -122,7 +125,8 @@ def generate(
         top_p: Keep the most likely tokens whose probability reaches p.
         min_p: Keep tokens at least min_p times as likely as the most likely one.
         generator: Source of randomness; required unless greedy.
-        stop_ids: Stop when the first sequence ends in these ids (B must be 1).
+        stop_ids: Stop when the first sequence ends in these ids, of which the prompt may hold the
+            first ones (B must be 1).
         use_cache: Whether to keep keys and values; the tokens are the same without, only later.
 
     Returns:
@@ -133,7 +137,7 @@ def generate(
             sampling without a generator, stop_ids with more than one sequence.
     """
     check_sampling(temperature, top_k, top_p, min_p)
-    limit = context_limit(model)
+    limit = model.context_limit
     _check_prompt(ids, n_new_tokens, limit)
     sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     if greedy and sampling != {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None}:
@@ -142,18 +146,21 @@ def generate(
         raise ValueError("expected a torch.Generator as generator (or greedy=True), got None")
     if stop_ids is not None and len(ids) != 1:
         raise ValueError(f"expected one sequence with stop_ids, got {len(ids)}")
+    if stop_ids is not None and len(stop_ids) < 1:
+        raise ValueError("expected at least one id in stop_ids (None = never stop), got none")
     text = ids.new_empty(len(ids), ids.shape[1] + n_new_tokens)
     text[:, : ids.shape[1]] = ids
-    end = _extend(
-        model,
-        text,
-        ids.shape[1],
-        limit=limit,
-        sampling=None if greedy else sampling,
-        generator=generator,
-        stop_ids=stop_ids,
-        use_cache=use_cache,
-    )
+    with evaluating(model):  # with dropout, the text would depend on the cache
+        end = _extend(
+            model,
+            text,
+            ids.shape[1],
+            limit=limit,
+            sampling=None if greedy else sampling,
+            generator=generator,
+            stop_ids=None if stop_ids is None else list(stop_ids),
+            use_cache=use_cache,
+        )
     return text[:, :end].clone()
 
 
@@ -166,40 +173,30 @@ def _extend(
     limit: int,
     sampling: dict[str, Any] | None,
     generator: Generator | None,
-    stop_ids: Sequence[int] | None,
+    stop_ids: list[int] | None,
     use_cache: bool,
 ) -> int:
     """Fill text (B, T) in place from position n_read on, and say where it stopped."""
+    decoder = Decoder(model)
     start, cache = 0, None  # the context is text[:, start:end]
     for end in range(n_read, text.shape[1]):
         if end - start > limit:
             start, cache = end - limit // 2 - limit % 2, None
         if cache is None:
             cache = model.make_cache() if use_cache else None
-            unread = text[:, start:end]
+            logits = model.score(model.hidden(text[:, start:end], cache=cache)[:, -1])
         else:
-            unread = text[:, end - 1 : end]
-        logits = model(unread, cache=cache)[:, -1]
+            logits = decoder.read(text[:, end - 1], cache)
         if sampling is None:
             text[:, end] = logits.argmax(dim=-1)
         else:
             probs = filter_probs(logits, **sampling)
             text[:, end] = torch.multinomial(probs, 1, generator=generator)[:, 0]
-        if stop_ids is not None and text[0, : end + 1].tolist()[-len(stop_ids) :] == list(stop_ids):
-            return end + 1
+        if stop_ids is not None:
+            n_stop = len(stop_ids)
+            if n_stop <= end + 1 and text[0, end + 1 - n_stop : end + 1].tolist() == stop_ids:
+                return end + 1
     return text.shape[1]
-
-
-def context_limit(model: GPT) -> int:
-    """Give the longest context that the model may read, in tokens.
-
-    Args:
-        model: A GPT; a fresh one, which has seen nothing, may use all its positions.
-
-    Returns:
-        The longest sequence seen in training, or max_len when there was no training.
-    """
-    return int(model.embeddings.trained_len) or model.max_len
 
 
 def _check_prompt(ids: Tensor, n_new_tokens: int, limit: int) -> None:

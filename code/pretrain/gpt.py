@@ -66,7 +66,7 @@ class GPT(nn.Module):
             Block(
                 d_model,
                 n_heads,
-                d_ff or 4 * d_model,
+                4 * d_model if d_ff is None else d_ff,
                 dropout_prob=dropout_prob,
                 norm=norm,
                 norm_eps=norm_eps,
@@ -82,6 +82,14 @@ class GPT(nn.Module):
     def max_len(self) -> int:
         """Context length, in tokens."""
         return self.embeddings.max_len
+
+    @property
+    def context_limit(self) -> int:
+        """Longest context that the model may read, in tokens.
+
+        The longest sequence seen in training; for a fresh model, which has seen nothing, max_len.
+        """
+        return int(self.embeddings.trained_len) or self.max_len
 
     def forward(
         self,
@@ -102,13 +110,14 @@ class GPT(nn.Module):
             Logits, float (B, T, V). Row t scores the token at t + 1.
 
         Raises:
-            ValueError: Wrong shapes, more tokens than max_len, a mask together with a cache.
+            ValueError: Wrong shapes, more tokens than max_len, a mask together with a cache, or
+                another number of caches than blocks.
         """
-        x = self.hidden(ids, attention_mask, cache=cache)
-        if self.head is not None:
-            logits: Tensor = self.head(x)
-            return logits
-        return F.linear(x, self.embeddings.token.weight)
+        return self.score(self.hidden(ids, attention_mask, cache=cache))
+
+    def score(self, states: Tensor) -> Tensor:
+        """Apply the output matrix to states from `hidden`, float (..., D); gives (..., V)."""
+        return F.linear(states, (self.embeddings.token if self.head is None else self.head).weight)
 
     def hidden(
         self,
@@ -125,13 +134,15 @@ class GPT(nn.Module):
         Raises:
             ValueError: As `forward`.
         """
-        if cache and attention_mask is not None:
+        if cache is not None and attention_mask is not None:
             raise ValueError("expected no attention_mask together with a cache")
-        n_past = cache[0].length if cache else 0
+        if cache is not None and len(cache) != len(self.blocks):
+            raise ValueError(f"expected {len(self.blocks)} caches, one a block, got {len(cache)}")
+        n_past = 0 if cache is None else cache[0].length
         x = self.dropout(self.embeddings(ids, n_past=n_past))
         mask = self._mask(ids, attention_mask, n_past)
         for i, block in enumerate(self.blocks):
-            x = block(x, mask, cache=cache[i] if cache else None)
+            x = block(x, mask, cache=None if cache is None else cache[i])
         states: Tensor = self.final_norm(x)
         return states
 

@@ -38,7 +38,7 @@ def bootstrap_interval(
     Raises:
         ValueError: Fewer than two blocks, or confidence outside (0, 1).
 
-    Source: Efron & Tibshirani 1993; Künsch 1989 for blocks.
+    Source: Efron & Tibshirani 1993; Carlstein 1986 for blocks that do not overlap.
     """
     items = torch.as_tensor(values, dtype=torch.float64)
     n_blocks = len(items) // block_len if block_len > 0 else 0
@@ -48,8 +48,12 @@ def bootstrap_interval(
             f"{n_blocks} and {confidence}"
         )
     blocks = items[: n_blocks * block_len].view(n_blocks, block_len).mean(dim=1)
-    draws = torch.randint(n_blocks, (n_resamples, n_blocks), generator=generator)
-    means = blocks[draws].mean(dim=1)
+    means = torch.stack(
+        [
+            blocks[torch.randint(n_blocks, (n_blocks,), generator=generator)].mean()
+            for _ in range(n_resamples)
+        ]
+    )
     tail = (1 - confidence) / 2
     low, high = means.quantile(torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
     return items.mean().item(), low, high

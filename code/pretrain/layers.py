@@ -36,9 +36,11 @@ class FeedForward(nn.Module):
             activation: "gelu" (BERT, GPT-1), "gelu_tanh" (GPT-2) or "relu" (2017, T5).
 
         Raises:
-            ValueError: The activation is not one of those.
+            ValueError: d_ff < 1, or the activation is not one of those.
         """
         super().__init__()
+        if d_ff < 1:
+            raise ValueError(f"expected d_ff >= 1, got {d_ff}")
         if activation not in ACTIVATIONS:
             raise ValueError(f"expected activation in {sorted(ACTIVATIONS)}, got {activation!r}")
         self.up = nn.Linear(d_model, d_ff)
@@ -113,7 +115,8 @@ class Block(nn.Module):
 
         Args:
             x: float (B, T, D).
-            mask: bool, broadcastable to (B, H, T, T); True = may attend.
+            mask: bool, broadcastable to (B, H, T, S); True = may attend. S = T, or with a cache
+                all tokens read so far.
             source: float (B, S, D), what cross-attention reads.
             source_mask: bool, broadcastable to (B, H, T, S).
             cache: Keys and values of earlier tokens (self-attention only).
@@ -162,7 +165,8 @@ def init_weights(model: nn.Module, n_layers: int, *, std: float = 0.02) -> None:
     Raises:
         ValueError: n_layers < 1.
 
-    Source: Radford et al. 2019 (GPT-2), section 2.3; BERT draws all with 0.02.
+    Source: Radford et al. 2019 (GPT-2), section 2.3. differs: BERT draws every matrix from a
+        truncated normal of 0.02, the end of a branch too.
     """
     if n_layers < 1:
         raise ValueError(f"expected n_layers >= 1, got {n_layers}")

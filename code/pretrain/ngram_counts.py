@@ -201,8 +201,10 @@ def text_starts(boundaries: ArrayLike | None, length: int) -> Ids:
     Raises:
         ValueError: A position lies outside 0..T-1.
     """
-    given = np.asarray([] if boundaries is None else boundaries, dtype=np.int64)
-    starts = np.unique(np.append(given, 0))
+    given = np.asarray([] if boundaries is None else boundaries)
+    if given.size and given.dtype.kind not in "iu":
+        raise ValueError(f"boundaries must be integers, got {given.dtype}")
+    starts = np.unique(np.append(given.astype(np.int64), 0))
     if starts[0] < 0 or starts[-1] >= length:
         raise ValueError(f"boundaries must be in 0..{length - 1}, got {starts[0]}..{starts[-1]}")
     return starts

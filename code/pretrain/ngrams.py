@@ -180,6 +180,8 @@ class KneserNey:
         since_start = position - starts[np.searchsorted(starts, position, side="right") - 1]
         codes = ids.copy()
         for back in range(1, order):
-            digit = np.where(since_start >= back, ids[position - back], self.vocab_size)
+            digit = np.where(
+                since_start >= back, ids[np.maximum(position - back, 0)], self.vocab_size
+            )
             codes += digit * self._base**back
         return codes

@@ -7,8 +7,9 @@ Implemented: targets, BERT's corruption, and the two losses as functions that dr
 which is the form that `pretrain.training.fit` takes. Left out: span corruption (chapter 6).
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -103,6 +104,9 @@ def corrupt_mlm(
         raise ValueError(
             f"expected ids and mask_id in 0..{vocab_size - 1}, got {low}..{high} and {mask_id}"
         )
+    outside = [i for i in special_ids if not 0 <= i < vocab_size]
+    if outside:
+        raise ValueError(f"expected special_ids in 0..{vocab_size - 1}, got {outside}")
     ordinary = torch.ones(vocab_size, dtype=torch.bool)
     ordinary[list(special_ids)] = False
     choices = ordinary.nonzero().flatten()  # ids that may be drawn
@@ -114,8 +118,10 @@ def corrupt_mlm(
     random = selected & (fate >= mask_prob) & (fate < mask_prob + random_prob)
     drawn = choices[torch.randint(len(choices), ids.shape, generator=generator)]
     corrupted = torch.where(random, drawn, ids).masked_fill(masked, mask_id)
-    fates = selected * 3 - random * 1 - masked * 2  # kept 3, random 2, masked 1
-    return Corrupted(corrupted, ids.masked_fill(~selected, IGNORE_INDEX), fates.to(torch.int8))
+    fates = torch.zeros_like(ids, dtype=torch.int8).masked_fill(selected, FATES.index("kept"))
+    fates = fates.masked_fill(random, FATES.index("random"))
+    fates = fates.masked_fill(masked, FATES.index("masked"))
+    return Corrupted(corrupted, ids.masked_fill(~selected, IGNORE_INDEX), fates)
 
 
 def random_windows(ids: Tensor, batch_size: int, seq_len: int, *, generator: Generator) -> Tensor:
@@ -161,7 +167,7 @@ def causal_lm_loss(ids: Tensor, *, batch_size: int, seq_len: int) -> BatchLoss:
         inputs, targets = causal_targets(windows)
         return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
 
-    return loss
+    return _named(loss, ids, kind="causal", batch_size=batch_size, seq_len=seq_len)
 
 
 def masked_lm_loss(
@@ -215,4 +221,15 @@ def masked_lm_loss(
         )
         return total / max(int(selected.sum()), 1)  # a batch may select nothing
 
+    return _named(
+        loss, ids, kind="masked", batch_size=batch_size, seq_len=seq_len, mask_id=mask_id,
+        special_ids=list(special_ids), select_prob=select_prob, mask_prob=mask_prob,
+        random_prob=random_prob,
+    )  # fmt: skip
+
+
+def _named(loss: BatchLoss, ids: Tensor, **settings: Any) -> BatchLoss:
+    """Note on a loss what it draws from, so that a resume with another text is refused."""
+    digest = hashlib.sha256(ids.contiguous().cpu().numpy().tobytes()).hexdigest()[:16]
+    loss.settings = {"ids_sha256": digest, **settings}  # type: ignore[attr-defined]
     return loss

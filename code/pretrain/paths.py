@@ -1,5 +1,8 @@
 """Where the book keeps its files."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,3 +29,22 @@ def data_file(*parts: str) -> Path:
     path = DATA.joinpath(*parts)
     OPENED.add(path)
     return path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside a file, and let it take the file's place when all went well.
+
+    So that a reader of the file sees the old content or the new, and never half of one. A process
+    that is killed meanwhile leaves its temporary file, whose name ends in .part, behind.
+
+    Args:
+        path: The file, which may not exist yet; its folder is made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -5,7 +5,6 @@ are its tensors; the history and the settings are JSON in its header. Nothing is
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Generator, Tensor, nn
+
+from pretrain.paths import replacing
 
 
 @dataclass
@@ -24,6 +25,10 @@ class History:
     """Training loss of each step, in nats per predicted token, before its update."""
     evaluations: list[tuple[int, float]] = field(default_factory=list)
     """(steps done, value that `evaluate` returned)."""
+
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+"""What AdamW keeps of each parameter."""
 
 
 class CheckpointError(RuntimeError):
@@ -57,11 +62,9 @@ def save_checkpoint(
     tensors["generator"] = generator.get_state()
     tensors["global_generator"] = torch.get_rng_state()
     header = json.dumps({"history": asdict(history), "settings": settings})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
     copies = {k: v.detach().clone().contiguous() for k, v in tensors.items()}
-    save_file(copies, part, metadata={"run": header})
-    os.replace(part, path)
+    with replacing(path) as part:
+        save_file(copies, part, metadata={"run": header})
 
 
 def load_checkpoint(
@@ -89,14 +92,18 @@ def load_checkpoint(
     try:
         with safe_open(path, framework="pt") as file:
             run = json.loads((file.metadata() or {})["run"])
+            saved_settings = run["settings"]
+            losses, evaluations = run["history"]["losses"], run["history"]["evaluations"]
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise CheckpointError(
             f"expected a checkpoint of this book in {path}, but it cannot be read ({error}); "
             "delete the file to start anew"
         ) from error
     differing = {
-        k: (run["settings"].get(k), v) for k, v in settings.items() if run["settings"].get(k) != v
+        k: (saved_settings.get(k), settings.get(k))
+        for k in {**saved_settings, **settings}
+        if saved_settings.get(k) != settings.get(k)
     }
     if differing:
         raise CheckpointError(
@@ -104,17 +111,22 @@ def load_checkpoint(
             f"but these differ (saved, now): {differing}"
         )
     state = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-    own = {k: tuple(v.shape) for k, v in model.state_dict().items()}
-    saved = {k: tuple(v.shape) for k, v in state.items()}
+    own = {k: (v.dtype, v.shape) for k, v in model.state_dict().items()}
+    saved = {k: (v.dtype, v.shape) for k, v in state.items()}
     if own != saved:
         wrong = sorted(k for k in own.keys() | saved.keys() if own.get(k) != saved.get(k))
         raise CheckpointError(f"expected the model saved in {path}, but tensors differ: {wrong}")
+    moments = {
+        name: {key: tensors.get(f"optimizer.{name}.{key}") for key in MOMENTS}
+        for name, _ in model.named_parameters()
+    }
+    lost = [f"{n}.{k}" for n, parts in moments.items() for k, v in parts.items() if v is None]
+    lost += [k for k in ("generator", "global_generator") if k not in tensors]
+    if lost:
+        raise CheckpointError(f"expected the whole state of a run in {path}, but it lacks {lost}")
     model.load_state_dict(state)
     for name, parameter in model.named_parameters():
-        prefix = f"optimizer.{name}."
-        moments = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-        optimizer.state[parameter] = moments
+        optimizer.state[parameter] = moments[name]
     generator.set_state(tensors["generator"])
     torch.set_rng_state(tensors["global_generator"])
-    history = run["history"]
-    return History(history["losses"], [(int(s), float(v)) for s, v in history["evaluations"]])
+    return History(losses, [(int(s), float(v)) for s, v in evaluations])

@@ -23,13 +23,18 @@ class CharTokenizer:
             specials: Special tokens; [PAD] and [MASK] must be among them.
 
         Raises:
-            ValueError: A character is not one character or comes twice, or a special is missing.
+            ValueError: A character is not one character, a token comes twice, or a special is
+                missing.
         """
         wrong = [c for c in characters if len(c) != 1]
         if wrong or len(set(characters)) != len(characters):
             raise ValueError(f"expected distinct single characters, got {wrong or characters!r}")
         if PAD not in specials or MASK not in specials:
             raise ValueError(f"expected specials with {PAD} and {MASK}, got {tuple(specials)}")
+        if len({*specials, *characters}) < len(specials) + len(characters):
+            raise ValueError(
+                f"expected every token once, got specials {tuple(specials)} beside {characters!r}"
+            )
         self.specials = tuple(specials)
         self.characters = tuple(characters)
         self.tokens = (*self.specials, *self.characters)
@@ -105,14 +110,20 @@ class CharTokenizer:
         Args:
             ids: int64 (T,), or a sequence of ids.
 
+        Returns:
+            The text.
+
         Raises:
             ValueError: Not one-dimensional, or an id outside 0..V-1.
         """
         values = torch.as_tensor(ids)
         n_ids = len(self.tokens)
-        if values.dim() != 1 or ((values < 0) | (values >= n_ids)).any():
+        if values.dim() != 1:
+            raise ValueError(f"expected ids (T,), got shape {tuple(values.shape)}")
+        wrong = ((values < 0) | (values >= n_ids)).nonzero().flatten()
+        if len(wrong):
+            place = int(wrong[0])
             raise ValueError(
-                f"expected ids (T,) in 0..{n_ids - 1}, got shape {tuple(values.shape)}"
-                f" with values {values.flatten()[:8].tolist()} ..."
+                f"expected ids in 0..{n_ids - 1}, got {int(values[place])} at index {place}"
             )
         return "".join(self.tokens[i] for i in values.tolist())

@@ -17,6 +17,7 @@ import torch
 from torch import Generator, nn
 from tqdm.auto import tqdm
 
+from pretrain.evaluation import evaluating
 from pretrain.objectives import BatchLoss
 from pretrain.report import is_interactive
 from pretrain.resume import History, load_checkpoint, save_checkpoint
@@ -138,7 +139,9 @@ def fit(
         clip_norm: Largest global gradient norm.
         evaluate: Called with the model in evaluation mode, without gradients.
         evaluate_every: Steps between two calls; it is called after the last step too.
-        checkpoint: File to save to, and to resume from when it exists.
+        checkpoint: File to save to, and to resume from when it exists. A resume is refused when
+            the settings, the model's options or, for the losses of `pretrain.objectives`, the
+            text and the batches differ.
         checkpoint_every: Steps between two saves.
         progress: Whether to show a bar; None = when somebody watches, in a terminal or in a
             notebook's front end, so that no stored output ever holds one.
@@ -147,10 +150,15 @@ def fit(
         Losses of every step and the evaluations.
 
     Raises:
-        ValueError: n_steps < 1, lr <= 0, or n_warmup outside 0..n_steps.
+        ValueError: n_steps < 1, lr <= 0, n_warmup outside 0..n_steps, or an interval < 1.
         CheckpointError: The checkpoint is damaged or belongs to other settings.
         FloatingPointError: The loss became infinite or NaN.
     """
+    if evaluate_every < 1 or checkpoint_every < 1:
+        raise ValueError(
+            "expected evaluate_every and checkpoint_every >= 1, got "
+            f"{evaluate_every} and {checkpoint_every}"
+        )
     if n_steps < 1 or lr <= 0 or not 0 <= n_warmup <= n_steps:
         raise ValueError(
             "expected n_steps >= 1, lr > 0 and n_warmup in 0..n_steps, got "
@@ -162,6 +170,7 @@ def fit(
         "betas": list(betas), "weight_decay": weight_decay, "clip_norm": clip_norm,
         "evaluate_every": evaluate_every if evaluate else None,
         **{f"model.{k}": v for k, v in getattr(model, "options", {}).items()},
+        **{f"loss.{k}": v for k, v in getattr(batch_loss, "settings", {}).items()},
     }  # fmt: skip
     path = Path(checkpoint) if checkpoint is not None else None
     history = History()
@@ -169,30 +178,28 @@ def fit(
         history = load_checkpoint(path, model, optimizer, generator, settings)
     watched = is_interactive() or sys.stderr.isatty()
     hidden = not (watched if progress is None else progress)
-    bar = tqdm(total=n_steps, initial=len(history.losses), disable=hidden, unit="step")
     model.train()
-    while (step := len(history.losses)) < n_steps:
-        rate = learning_rate(step, n_steps=n_steps, peak=lr, n_warmup=n_warmup, final=final_lr)
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        loss = train_step(model, batch_loss, optimizer, generator, clip_norm=clip_norm)
-        history.losses.append(loss)
-        done = step + 1
-        if evaluate is not None and (done % evaluate_every == 0 or done == n_steps):
-            history.evaluations.append((done, _evaluate(model, evaluate)))
-        if path is not None and (done % checkpoint_every == 0 or done == n_steps):
-            save_checkpoint(path, model, optimizer, generator, history, settings)
-        bar.update()
-        bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
-    bar.close()
-    model.eval()
+    try:
+        with tqdm(total=n_steps, initial=len(history.losses), disable=hidden, unit="step") as bar:
+            while (step := len(history.losses)) < n_steps:
+                rate = learning_rate(
+                    step, n_steps=n_steps, peak=lr, n_warmup=n_warmup, final=final_lr
+                )
+                for group in optimizer.param_groups:
+                    group["lr"] = rate
+                try:
+                    loss = train_step(model, batch_loss, optimizer, generator, clip_norm=clip_norm)
+                except FloatingPointError as error:
+                    raise FloatingPointError(f"step {step}: {error}") from error
+                history.losses.append(loss)
+                done = step + 1
+                if evaluate is not None and (done % evaluate_every == 0 or done == n_steps):
+                    with evaluating(model), torch.no_grad():
+                        history.evaluations.append((done, float(evaluate(model))))
+                if path is not None and (done % checkpoint_every == 0 or done == n_steps):
+                    save_checkpoint(path, model, optimizer, generator, history, settings)
+                bar.update()
+                bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+    finally:
+        model.eval()  # also when a reader stops the cell
     return history
-
-
-def _evaluate(model: nn.Module, evaluate: Callable[[nn.Module], float]) -> float:
-    """Call evaluate with dropout off and gradients off, then go back to training."""
-    model.eval()
-    with torch.no_grad():
-        value = float(evaluate(model))
-    model.train()
-    return value

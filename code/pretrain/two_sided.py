@@ -95,7 +95,9 @@ class TwoSidedNGram:
         left = checked_contexts(left_contexts, self.vocab_size, lowest=-1)
         right = checked_contexts(right_contexts, self.vocab_size, lowest=-1)
         if len(left) != len(right):
-            raise ValueError(f"got {len(left)} left contexts, but {len(right)} right contexts")
+            raise ValueError(
+                f"expected as many contexts on both sides, got {len(left)} and {len(right)}"
+            )
         symbols = np.arange(self.vocab_size)[None]  # (1, V)
         p: dict[tuple[int, int], Floats] = {}
         for shape in self._shapes():

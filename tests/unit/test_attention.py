@@ -228,3 +228,12 @@ def test_cached_attention_equals_one_causal_pass() -> None:
     rows = [layer(x[:, t : t + 1], cache=cache) for t in range(6)]
     whole = layer(x, causal_mask(6))
     assert torch.allclose(torch.cat(rows, dim=1), whole, rtol=0, atol=TOLERANCE)
+
+
+def test_a_cache_refuses_other_sizes() -> None:
+    """One sequence for a cache of two would otherwise be spread over both."""
+    cache = KVCache(5)
+    cache.append(torch.zeros(2, 1, 2, 4), torch.zeros(2, 1, 2, 4))
+    with pytest.raises(ValueError, match=r"of shape \(2, 1, 1, 4\), as those in the cache"):
+        cache.append(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 1, 4))
+    assert cache.length == 2

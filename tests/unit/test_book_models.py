@@ -64,10 +64,11 @@ def test_training_again_starts_with_the_recorded_losses(name: str, script: Modul
     torch.manual_seed(script.SEED)
     parts = script.gpt_parts if kind == "gpt" else script.bert_parts
     train = tokenizer.encode(script.corpus("train"))
-    model, loss, _ = parts(tokenizer, train, train[:1000])
-    recipe = card["recipe"]["fit"]
+    model, make_loss, _ = parts(tokenizer, train, train[:1000])
+    first = script.stages(card["recipe"])[0]
+    loss = make_loss(first.seq_len, first.batch_size)
     short = {"n_steps": N_RETRAINED, "n_warmup": N_RETRAINED}
-    short["lr"] = recipe["lr"] * N_RETRAINED / recipe["n_warmup"]  # the same rising rates
+    short["lr"] = first.fit["lr"] * N_RETRAINED / first.fit["n_warmup"]  # the same rising rates
     history = fit(model, loss, generator=Generator().manual_seed(script.SEED), **short)
     assert history.losses == pytest.approx(card["first_losses_nats"][:N_RETRAINED], abs=2e-3)
 

@@ -167,3 +167,23 @@ def test_an_untied_head_must_be_in_the_file(tmp_path: Path) -> None:
     rewrite(path, lambda state: state.pop("head.output_weight"))
     with pytest.raises(CheckpointError, match=r"missing \['head.output_weight'\]"):
         load_model(path)
+
+
+def test_the_vocabulary_must_be_the_models(tmp_path: Path) -> None:
+    """A model of 11 ids saved with a tokeniser of 5 would load, and write nonsense."""
+    path = tmp_path / "model.safetensors"
+    with pytest.raises(ValueError, match="expected a tokenizer of 11 ids, as the model has, got 5"):
+        save_model(path, GPT(11, **SIZES), CharTokenizer("abc"), CARD)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_without_vocabulary_is_refused(tmp_path: Path) -> None:
+    """As are folders."""
+    path = tmp_path / "model.safetensors"
+    save_model(path, GPT(11, **SIZES), TOKENIZER, CARD)
+    rewrite(path, lambda state: None, tokenizer={"characters": []})  # type: ignore[arg-type]
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        load_model(path)
+    (tmp_path / "folder.safetensors").mkdir()
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        load_model(tmp_path / "folder.safetensors")

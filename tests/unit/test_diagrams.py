@@ -51,7 +51,7 @@ def test_gpt_normalises_before_each_part_and_after_the_last_block():
     assert column == [
         "token + position",
         "LayerNorm",
-        "masked self-attention",
+        "causal self-attention",
         "LayerNorm",
         "feed-forward",
         "LayerNorm",

@@ -86,3 +86,13 @@ def test_bad_probability(prob: float) -> None:
         dropout(torch.ones(2), prob)
     with pytest.raises(ValueError, match=rf"dropout probability in \[0, 1\), got {prob}"):
         Dropout(prob)
+
+
+def test_half_precision_drops_the_same_values() -> None:
+    """The comparison is made on whole numbers, not on what they are rounded to."""
+    masks = []
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        torch.manual_seed(3)
+        masks.append(dropout(torch.ones(1000, dtype=dtype), 0.3) == 0)
+    assert torch.equal(masks[0], masks[1])
+    assert torch.equal(masks[0], masks[2])

@@ -196,3 +196,28 @@ def test_hits_are_ranks_at_most_k(seed: int, k: int) -> None:
     answers = torch.randint(8, (6,), generator=draw)
     own = scores.gather(1, answers[:, None])
     assert torch.equal(top_k_hits(scores, answers, k), (scores > own).sum(dim=1) < k)
+
+
+def test_dropout_is_off_while_judging(
+    tiny_gpt: Callable[..., GPT], tiny_bert: Callable[..., BERT]
+) -> None:
+    """A model left in training mode gives the same numbers, and stays in that mode."""
+    ids = torch.randint(11, (60,))
+    gpt, bert = tiny_gpt(dropout_prob=0.3), tiny_bert(dropout_prob=0.3)
+    windows = ids[:48].view(4, 12)
+    labels = windows.masked_fill(torch.arange(12) != 5, IGNORE_INDEX)
+    losses, scores = token_losses(gpt, ids, seq_len=8), masked_log_probs(bert, windows, labels)[0]
+    gpt.train()
+    bert.train()
+    assert torch.equal(token_losses(gpt, ids, seq_len=8), losses)
+    assert torch.equal(masked_log_probs(bert, windows, labels)[0], scores)
+    assert gpt.training
+    assert bert.training
+
+
+def test_untrained_positions_are_not_judged() -> None:
+    """Trained on 8 of 12 positions, a model must not be scored on windows of 12."""
+    model = GPT(11, d_model=8, n_layers=1, n_heads=2, max_len=12)
+    model.train()(torch.zeros(1, 8, dtype=torch.int64))
+    with pytest.raises(ValueError, match="expected seq_len <= 8, the longest trained text, got 12"):
+        token_losses(model, torch.zeros(40, dtype=torch.int64), seq_len=12)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Generator, Tensor
 
-from pretrain.generation import check_sampling, context_limit, filter_probs, generate
+from pretrain.generation import check_sampling, filter_probs, generate
 from pretrain.gpt import GPT
 
 Build = Callable[..., GPT]
@@ -197,7 +197,7 @@ def test_no_untrained_position_is_ever_read(use_cache: bool) -> None:
     model = GPT(11, d_model=8, n_layers=1, n_heads=2, max_len=32)
     model.train()(torch.zeros(1, 16, dtype=torch.int64))
     model.eval()
-    assert context_limit(model) == 16
+    assert model.context_limit == 16
     read: list[int] = []
     model.embeddings.register_forward_hook(
         lambda _, args, kwargs, out: read.append(kwargs.get("n_past", 0) + args[0].shape[1]),
@@ -213,12 +213,12 @@ def test_no_untrained_position_is_ever_read(use_cache: bool) -> None:
 def test_generation_does_not_count_as_training() -> None:
     """Even a model left in training mode keeps its trained length."""
     model = GPT(11, d_model=8, n_layers=1, n_heads=2, max_len=32).train()
-    assert context_limit(model) == 32
+    assert model.context_limit == 32
     generate(model, PROMPT, 20, greedy=True)
-    assert context_limit(model) == 32
+    assert model.context_limit == 32
     model(torch.zeros(1, 16, dtype=torch.int64))
     generate(model, PROMPT, 20, greedy=True)
-    assert context_limit(model) == 16
+    assert model.context_limit == 16
 
 
 def test_the_text_may_be_trained_on(tiny_gpt: Build, generator: Generator) -> None:
@@ -268,3 +268,34 @@ def test_a_prompt_longer_than_the_training_is_refused() -> None:
     generate(model.eval(), torch.zeros(1, 16, dtype=torch.int64), 1, greedy=True)
     with pytest.raises(ValueError, match=r"a prompt of at most 16 tokens, .* got 17"):
         generate(model, torch.zeros(1, 17, dtype=torch.int64), 1, greedy=True)
+
+
+def test_training_mode_changes_no_text(tiny_gpt: Build) -> None:
+    """Dropout is off while writing, with and without a cache, and on again afterwards."""
+    model = tiny_gpt(dropout_prob=0.3)
+    expected = generate(model, PROMPT, 20, greedy=True)
+    model.train()
+    for use_cache in (True, False):
+        assert torch.equal(generate(model, PROMPT, 20, greedy=True, use_cache=use_cache), expected)
+    assert model.training
+
+
+@pytest.mark.parametrize("temperature", [1e-45, 1e-39, 1e-10])
+def test_tiny_temperatures_are_greedy(temperature: float) -> None:
+    """Dividing by almost nothing gives the best token and no NaN."""
+    logits = torch.tensor([1.0, 3.0, 2.0])
+    assert filter_probs(logits, temperature=temperature).tolist() == [0.0, 1.0, 0.0]
+
+
+def test_an_empty_stop_is_refused(tiny_gpt: Build) -> None:
+    """It would otherwise be ignored in silence."""
+    with pytest.raises(ValueError, match="expected at least one id in stop_ids"):
+        generate(tiny_gpt(), PROMPT[:1], 3, greedy=True, stop_ids=[])
+
+
+def test_caches_must_be_one_a_block(tiny_gpt: Build) -> None:
+    """An empty list is not read as "no cache", nor a spare cache ignored."""
+    model = tiny_gpt()
+    for caches in ([], [*model.make_cache(), *model.make_cache()]):
+        with pytest.raises(ValueError, match=f"expected 2 caches, one a block, got {len(caches)}"):
+            model(PROMPT, cache=caches)

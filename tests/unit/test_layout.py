@@ -12,8 +12,8 @@ from pretrain.paths import ROOT
 MODULES = sorted((ROOT / "code" / "pretrain").glob("*.py"))
 CORE = [
     "masks", "positions", "attention", "dropout", "layers", "embeddings", "gpt", "bert",
-    "tokenization", "objectives", "training", "resume", "checkpoints", "generation", "evaluation",
-    "blanks", "intervals", "paths",
+    "tokenization", "objectives", "training", "resume", "checkpoints", "generation", "decoding",
+    "evaluation", "blanks", "intervals", "paths",
 ]  # fmt: skip
 
 

@@ -205,10 +205,16 @@ def test_an_unfitted_model_says_so(model):
         (lambda: TwoSidedNGram(-1, 1, 2), "must not be negative, got -1 and 1"),
         (
             lambda: TwoSidedNGram(1, 1, 2).fit([0, 1]).log_probs([[0]], [[0], [1]]),
-            "1 left contexts",
+            "as many contexts on both sides, got 1 and 2",
         ),
     ],
 )
 def test_wrong_input_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_texts_shorter_than_the_order():
+    model = KneserNey(6, 2).fit([0, 1, 0, 0, 1, 1, 0, 1] * 3)
+    assert np.array_equal(model.log_probs([0, 1]), model.log_probs([0, 1, 0, 1, 0, 1, 0])[:2])
+    assert KneserNey(6, 2).fit([0]).log_probs([0])[0] < 0

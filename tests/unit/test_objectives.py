@@ -275,3 +275,13 @@ def test_losses_equal_those_written_out(generator: Generator) -> None:
     read, labels, _ = corrupt_mlm(windows, **options, generator=generator)  # type: ignore[arg-type]
     by_hand = F.cross_entropy(bert(read).transpose(1, 2), labels, ignore_index=IGNORE_INDEX)
     assert masked.item() == pytest.approx(by_hand.item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("special_id", [-1, 5])
+def test_special_ids_must_exist(special_id: int, generator: Generator) -> None:
+    """-1 would otherwise protect the last token in silence."""
+    with pytest.raises(ValueError, match=rf"expected special_ids in 0..4, got \[{special_id}\]"):
+        corrupt_mlm(
+            torch.zeros(1, 3, dtype=torch.int64),
+            mask_id=1, vocab_size=5, special_ids=(0, special_id), generator=generator,
+        )  # fmt: skip

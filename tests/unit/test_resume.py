@@ -1,5 +1,6 @@
 """A run killed at any moment goes on as if nothing had happened."""
 
+import functools
 import json
 import os
 import signal
@@ -54,6 +55,7 @@ def killing(step: int, error: type[BaseException] = Killed) -> BatchLoss:
     loss = causal_lm_loss(TEXT, batch_size=2, seq_len=8)
     n_calls = 0
 
+    @functools.wraps(loss)
     def batch_loss(model: nn.Module, generator: Generator) -> Tensor:
         """Count, draw, and perhaps raise after the draw."""
         nonlocal n_calls
@@ -122,7 +124,7 @@ sys.path.insert(0, {folder!r})
 import torch
 torch.set_num_threads(1)
 from pathlib import Path
-from pretrain import resume
+from pretrain import paths
 from test_resume import TEXT, make_run
 from pretrain.objectives import causal_lm_loss
 
@@ -130,9 +132,11 @@ path, where, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 _, _, run = make_run(path, dropout_prob=0.2, seed=seed)
 loss, calls, saves, rename = causal_lm_loss(TEXT, batch_size=2, seq_len=8), [], [], os.replace
 
+import functools
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 
+@functools.wraps(loss)
 def batch_loss(model, generator):
     calls.append(1)
     value = loss(model, generator)
@@ -146,7 +150,7 @@ def replace(source, target):
         kill()
     rename(source, target)
 
-resume.os.replace = replace
+paths.os.replace = replace
 run(batch_loss)
 """
 
@@ -164,14 +168,14 @@ def test_sigkill_in_a_step_and_in_a_save(tmp_path: Path) -> None:
         with safe_open(path, framework="pt") as file:
             saved = json.loads(file.metadata()["run"])["history"]
         assert len(saved["losses"]) == n_saved
-    assert path.with_name("run.safetensors.part").exists()
+    assert len(list(tmp_path.glob("*.part"))) == 1  # of the dead process, which nobody reads
     model, _, run = make_run(path, dropout_prob=0.2, seed=61)
     whole, _, undisturbed = make_run(None, dropout_prob=0.2)
     expected = undisturbed()
     # The global generator was consumed by the undisturbed run: the checkpoint brings its own.
     assert run() == expected
     assert same_weights(model, whole)
-    assert not path.with_name("run.safetensors.part").exists()
+    assert len(list(tmp_path.glob("*.part"))) == 1
 
 
 @pytest.mark.parametrize("moment", ["while writing", "before renaming"])
@@ -312,4 +316,41 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
     path.write_text("not a checkpoint")
     refuse(path, "it cannot be read")
     resume.save_file({"x": torch.zeros(2)}, path)
+    refuse(path, "it cannot be read")
+
+
+def test_another_text_or_batch_is_named(tmp_path: Path) -> None:
+    """Without this, a changed text would find a finished run and return its old weights."""
+    path = tmp_path / "run.safetensors"
+    make_run(path)[2]()
+    model, generator, _ = make_run(path, seed=8)
+    options = {"n_steps": N_STEPS, "lr": 1e-2, "n_warmup": 3, "checkpoint": path}
+    evaluate = {"evaluate_every": 3, "evaluate": lambda m: 0.0}
+    for ids, size, message in (
+        (TEXT.flip(0), 2, "loss.ids_sha256"),
+        (TEXT, 4, r"'loss.batch_size': \(2, 4\)"),
+    ):
+        loss = causal_lm_loss(ids, batch_size=size, seq_len=8)
+        with pytest.raises(CheckpointError, match=message):
+            fit(model, loss, generator=generator, **options, **evaluate)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "lost", ["generator", "global_generator", "optimizer.final_norm.bias.exp_avg"]
+)
+def test_an_incomplete_checkpoint_changes_nothing(tmp_path: Path, lost: str) -> None:
+    """A file that lacks part of the state is refused before anything is overwritten."""
+    path = tmp_path / "run.safetensors"
+    make_run(path)[2]()
+    with safe_open(path, framework="pt") as file:
+        header, tensors = file.metadata(), {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
+    del tensors[lost]
+    resume.save_file(tensors, path, metadata=header)
+    refuse(path, f"it lacks .*{lost.removeprefix('optimizer.')}")
+
+
+def test_a_header_without_settings_is_refused(tmp_path: Path) -> None:
+    """A file of some other program, with JSON of its own in the header."""
+    path = tmp_path / "run.safetensors"
+    resume.save_file({"x": torch.zeros(2)}, path, metadata={"run": "{}"})
     refuse(path, "it cannot be read")

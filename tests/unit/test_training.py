@@ -213,3 +213,29 @@ def test_bad_settings(options: dict[str, float], message: str) -> None:
     """Runs that cannot be are refused before anything happens."""
     with pytest.raises(ValueError, match=f"n_warmup in 0..n_steps, {message}"):
         fit(nn.Linear(3, 1), squares, generator=torch.Generator(), **options)  # type: ignore[arg-type]
+
+
+def test_a_stopped_run_leaves_the_model_in_evaluation_mode(generator: Generator) -> None:
+    """A reader who stops a cell goes on with a model that gives the same answer twice."""
+    model = nn.Linear(2, 1)
+
+    def loss(model: nn.Module, _: Generator) -> Tensor:
+        """Stop at once."""
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, loss, n_steps=3, lr=0.1, generator=generator)
+    assert not model.training
+
+
+def test_a_bad_loss_names_its_step(generator: Generator) -> None:
+    """The step is what one needs to look for the cause."""
+    steps = itertools.count()
+
+    def loss(model: nn.Module, _: Generator) -> Tensor:
+        """Be NaN in the third step."""
+        total = model.weight.square().sum()  # type: ignore[operator, union-attr]
+        return total * (math.nan if next(steps) == 2 else 1.0)
+
+    with pytest.raises(FloatingPointError, match="step 2: expected a finite loss, got nan"):
+        fit(nn.Linear(2, 1), loss, n_steps=5, lr=0.1, generator=generator)
