@@ -44,7 +44,7 @@ FATES = {
 RATES = (0.05, 0.15, 0.3, 0.5, 0.8)
 N_BLANKS = 4000
 N_WORDS = 40
-SEEDS = (0, 1)
+SEEDS = (0, 1, 2)
 N_PROBE_TRAIN, N_PROBE_TEST = 8000, 4000
 
 
@@ -149,7 +149,7 @@ def prepare() -> dict[str, Any]:
     windows, _, answers = blanks
     middle = torch.arange(SEQ_LEN) == SEQ_LEN // 2
     generator = torch.Generator().manual_seed(9)
-    special = {
+    special: dict[str, Any] = {
         "mask_id": tokenizer.mask_id,
         "vocab_size": tokenizer.vocab_size,
         "special_ids": tokenizer.special_ids,
@@ -181,7 +181,7 @@ def prepare() -> dict[str, Any]:
 
 
 def frequent_words(text: str) -> list[str]:
-    """List the most frequent words of two letters or more that stand between two blanks."""
+    """List the most frequent words of two letters or more that stand between two spaces."""
     counts: dict[str, int] = {}
     for word in text.split(" "):
         if len(word) > 1 and word.isalpha() and word.islower():

@@ -38,8 +38,8 @@ from pretrain.paths import RUNS
 
 N_BLANKS = 4000
 N_CURVE = 1000
-LONG_STEPS = 8000  # 0.15 x 8,000 = 1,200: as many predictions as 1,200 causal steps
-EVERY = 150
+LONG_STEPS = 13_300  # 0.15 x 13,300 = 1,995: as many predictions as 2,000 causal steps
+EVERY = 200
 
 
 def mean_bits(log_probs: Tensor, answers: Tensor) -> float:
@@ -88,7 +88,7 @@ def run_seed(seed: int, data: dict[str, Any]) -> dict[str, Any]:
     tokenizer, ids = data["tokenizer"], data["ids"]
     windows, places, answers = data["blanks"]
     size = {"batch_size": RECIPE["batch_size"], "seq_len": SEQ_LEN}
-    special = {
+    special: dict[str, Any] = {
         "mask_id": tokenizer.mask_id,
         "vocab_size": tokenizer.vocab_size,
         "special_ids": tokenizer.special_ids,
@@ -158,7 +158,7 @@ def add_long_run(seed: int = 0) -> None:
         return mean_bits(filled, answers[:N_CURVE])
 
     history = train(
-        model, loss, seed=seed, n_steps=LONG_STEPS, evaluate=blank_bits, evaluate_every=400
+        model, loss, seed=seed, n_steps=LONG_STEPS, evaluate=blank_bits, evaluate_every=700
     )
     log_probs = blank_log_probs(model, windows, places, mask_id=tokenizer.mask_id)
     study["long"] = {

@@ -171,8 +171,8 @@ def judge_blanks(models: dict[str, Any], ids: dict[str, Tensor], n: int) -> dict
         "seed": SEED,
         "ways": {name: score(lp, answers) for name, lp in ways.items()},
         "minus_bert": gaps,
-        "share_left_better": list(
-            wilson_interval(int((losses["gpt_left"] < losses["bert"]).sum()), n)
+        "share_left_better_than_rescored": list(
+            wilson_interval(int((losses["gpt_left"] < losses["gpt_rescored"]).sum()), n)
         ),
         "reach": [score(lp, answers)["bits"] for lp in reach],
         "reaches": list(REACHES),

@@ -22,11 +22,11 @@ from pretrain.training import fit
 
 SEEDS = (0, 1, 2)
 SEQ_LEN = 32
-N_STEPS = 1200
-RECIPE = {
-    "d_model": 64, "n_layers": 2, "n_heads": 4, "norm": "pre", "init_std": 0.08,
-    "seq_len": SEQ_LEN, "batch_size": 32, "n_steps": N_STEPS, "lr": 5e-3, "n_warmup": 120,
-    "final_lr": 0.05,
+N_STEPS = 2000
+RECIPE: dict[str, Any] = {
+    "d_model": 64, "n_layers": 2, "n_heads": 4, "norm": "post", "init_std": 0.08,
+    "seq_len": SEQ_LEN, "batch_size": 64, "n_steps": N_STEPS, "lr": 5e-3, "n_warmup": 200,
+    "final_lr": 0.02,
 }  # fmt: skip
 _STUDENT_T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # 97.5 % points for n - 1 degrees
 

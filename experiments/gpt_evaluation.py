@@ -21,7 +21,7 @@ from torch import Generator, Tensor
 from pretrain.checkpoints import load_model
 from pretrain.datasets import Play, load_shakespeare
 from pretrain.evaluation import bits, token_losses
-from pretrain.generation import context_limit, generate
+from pretrain.generation import generate
 from pretrain.gpt import GPT
 from pretrain.intervals import bootstrap_interval
 from pretrain.ngrams import KneserNey, UnigramModel
@@ -103,7 +103,7 @@ def gpt_losses(model: GPT, texts: list[Tensor]) -> list[Tensor]:
     Returns:
         float64 (n,) per play, nats per character.
     """
-    seq_len = context_limit(model)
+    seq_len = model.context_limit
     return [
         token_losses(model, text, seq_len=seq_len, min_context=MIN_CONTEXT).double()
         for text in texts
@@ -224,7 +224,7 @@ def compare(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
         "n_parameters": sum(p.numel() for p in model.parameters()),
         "n_windows": count_windows(train[0], best_order, n_chars),
         "curve_levels": curve_levels(
-            {"kneser_ney_5": order_5, "kneser_ney_best": best}, tokenizer, context_limit(model)
+            {"kneser_ney_5": order_5, "kneser_ney_best": best}, tokenizer, model.context_limit
         ),
         "test_bits": {name: interval(values) for name, values in losses.items()},
         "test_bits_below": {
@@ -364,7 +364,7 @@ def time_cache(model: GPT, *, n_runs: int = 7) -> dict[str, Any]:
         Tokens made and the median ratio of CPU times.
     """
     prompt = torch.full((1, 1), model.embeddings.token.num_embeddings - 1)
-    n_new_tokens = context_limit(model) - 1
+    n_new_tokens = model.context_limit - 1
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(n_runs):
         for use_cache in (True, False):
