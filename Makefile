@@ -52,8 +52,8 @@ test: lint ## everything that CI runs: style, unit tests, every chapter re-execu
 	$(BIN)/python -m pytest tests/unit $(COVERAGE)
 	@echo "test 2 of 3: every chapter re-executed, its outputs compared with the stored ones"
 	$(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
-	@echo "test 3 of 3: stored chapters, the tools themselves, and the strictly built pages"
-	$(BIN)/python -m pytest tests/chapters tests/book
+	@echo "test 3 of 3: stored chapters, the tools and benchmarks, and the strictly built pages"
+	$(BIN)/python -m pytest tests/chapters tests/book tests/benchmarks
 	@echo "test: all passed"
 
 book: setup ## build the pages, strictly; open _build/html/index.html
@@ -61,7 +61,7 @@ book: setup ## build the pages, strictly; open _build/html/index.html
 	@$(BOOK)
 	@echo "book: open file://$(CURDIR)/_build/html/index.html"
 
-bench: setup ## run the side-by-side benchmarks; results go to benchmarks/results.json
+bench: setup ## run the side-by-side benchmarks, about 40 minutes; results go to benchmarks/results.json
 	$(BIN)/python -m benchmarks
 	@echo "bench: results are in benchmarks/results.json"
 

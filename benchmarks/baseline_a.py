@@ -71,6 +71,8 @@ class Layer(nn.Module):
 class Baseline(nn.Module):
     """Both models of the chapter: the same stack, with or without the causal mask."""
 
+    sinusoids: Tensor
+
     def __init__(self, vocab_size: int, *, causal: bool) -> None:
         """Build the model.
 
@@ -129,7 +131,7 @@ def train_baseline(
     for _ in range(n_steps):
         loss = (_causal_loss if model.causal else _masked_loss)(model, ids, tokenizer, generator)
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         schedule.step()
         yield loss.item()

@@ -91,7 +91,7 @@ def train_nanogpt(model: NanoGPT, ids: Tensor, generator: Generator) -> Iterator
             group["lr"] = rate
         loss = batch_loss(model, generator)
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), CLIP_NORM)
         optimizer.step()
         yield loss.item()

@@ -1,10 +1,10 @@
 """The published implementations that the benchmarks compare with, set up to be our equals.
 
 Implemented: `transformers` GPT-2 and BERT of a given shape with random weights, dropout as in the
-papers, the fused GELU that our models use, and torch's fused attention. Nothing is downloaded.
+papers and torch's own attention on both sides. Nothing is downloaded.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
@@ -25,23 +25,27 @@ class Shape(NamedTuple):
     seq_len: int
 
 
-def gpt_pair(shape: Shape, *, dropout_prob: float) -> tuple[nn.Module, nn.Module]:
+def gpt_pair(
+    shape: Shape, *, dropout_prob: float, same_kernel: bool = False
+) -> tuple[nn.Module, nn.Module]:
     """Build our GPT and `GPT2LMHeadModel`, equal in every size and option.
+
+    Both compute GPT-2's own activation, the tanh form of GELU. The other side's implementation of
+    it is seven operations, ours is one.
 
     Args:
         shape: Sizes; seq_len is the number of positions.
         dropout_prob: Of embeddings, attention weights and branches.
+        same_kernel: Give both the exact GELU in torch's one operation, to see the rest alone.
 
     Returns:
         Ours and theirs.
     """
     ours = GPT(
         VOCAB_SIZE,
-        d_model=shape.d_model,
-        n_layers=shape.n_layers,
-        n_heads=shape.n_heads,
-        max_len=shape.seq_len,
+        **_our_sizes(shape),
         dropout_prob=dropout_prob,
+        activation="gelu" if same_kernel else "gelu_tanh",
     )
     config = GPT2Config(
         vocab_size=VOCAB_SIZE,
@@ -49,11 +53,11 @@ def gpt_pair(shape: Shape, *, dropout_prob: float) -> tuple[nn.Module, nn.Module
         n_embd=shape.d_model,
         n_layer=shape.n_layers,
         n_head=shape.n_heads,
-        activation_function="gelu",  # the same kernel as ours; its default is seven operations
+        activation_function="gelu" if same_kernel else "gelu_new",
         embd_pdrop=dropout_prob,
         attn_pdrop=dropout_prob,
         resid_pdrop=dropout_prob,
-        attn_implementation="sdpa",
+        attn_implementation="sdpa",  # type: ignore[call-arg]
         bos_token_id=None,
         eos_token_id=None,
         pad_token_id=0,
@@ -73,10 +77,7 @@ def bert_pair(shape: Shape, *, dropout_prob: float) -> tuple[nn.Module, nn.Modul
     """
     ours = BERT(
         VOCAB_SIZE,
-        d_model=shape.d_model,
-        n_layers=shape.n_layers,
-        n_heads=shape.n_heads,
-        max_len=shape.seq_len,
+        **_our_sizes(shape),
         dropout_prob=dropout_prob,
         n_segments=2,
     )
@@ -90,9 +91,15 @@ def bert_pair(shape: Shape, *, dropout_prob: float) -> tuple[nn.Module, nn.Modul
         hidden_act="gelu",
         hidden_dropout_prob=dropout_prob,
         attention_probs_dropout_prob=dropout_prob,
-        attn_implementation="sdpa",
+        attn_implementation="sdpa",  # type: ignore[call-arg]
     )
     return ours, BertForMaskedLM(config)
+
+
+def _our_sizes(shape: Shape) -> dict[str, Any]:
+    """Name the sizes as our models do."""
+    sizes = {key: getattr(shape, key) for key in ("d_model", "n_layers", "n_heads")}
+    return {**sizes, "max_len": shape.seq_len}
 
 
 def n_parameters(model: nn.Module) -> int:

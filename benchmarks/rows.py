@@ -93,6 +93,21 @@ def speed_row(name: str, pairs: Pairs, *, n_items: int, unit: str, note: str) ->
     return score_row(name, ours, peer, unit=unit, note=f"{note}; {_wall(pairs)}")
 
 
+def read_rows(path: Path) -> list[Row]:
+    """Read what `write_rows` wrote.
+
+    Args:
+        path: The file; it may be missing.
+
+    Returns:
+        The table, empty without a file.
+    """
+    if not path.exists():
+        return []
+    stored = json.loads(path.read_text())["rows"]
+    return [Row(**{**row, "quartiles": tuple(row["quartiles"])}) for row in stored]
+
+
 def write_rows(path: Path, rows: Sequence[Row], machine: dict[str, str | int]) -> None:
     """Write the results as JSON, four significant digits each.
 

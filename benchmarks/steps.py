@@ -19,6 +19,7 @@ from pretrain.objectives import IGNORE_INDEX, BatchLoss
 from pretrain.training import make_optimizer, train_step
 
 SHAPES = (Shape(96, 2, 4, 64, 48), Shape(256, 4, 4, 16, 128))
+KINDS = ("GPT", "GPT, same GELU kernel", "BERT")
 DROPOUT_PROBS = (0.1, 0.0)
 SELECT_PROB = 0.15
 N_PAIRS = 5
@@ -35,15 +36,15 @@ def peak_name(kind: str, shape: Shape) -> str:
 
 
 def run() -> list[Row]:
-    """Measure both models at both shapes, with and without dropout.
+    """Measure every kind at both shapes, with and without dropout.
 
     Returns:
-        Eight rows of step times and four of shares of the peak.
+        Twelve rows of step times and six of shares of the peak.
     """
     rows = []
     peak = matmul_peak()
     for shape in SHAPES:
-        for kind in ("GPT", "BERT"):
+        for kind in KINDS:
             for dropout_prob in DROPOUT_PROBS:
                 pairs = _step_pairs(kind, shape, dropout_prob)
                 note = f"{shape.batch_size} x {shape.seq_len} tokens"
@@ -89,10 +90,11 @@ def step_flops(shape: Shape, n_predicted: int, *, dense_head: bool) -> float:
 def _step_pairs(kind: str, shape: Shape, dropout_prob: float) -> Pairs:
     """Alternate training steps of both sides on the same ids."""
     torch.manual_seed(0)
-    if kind == "GPT":
-        models, losses = gpt_pair(shape, dropout_prob=dropout_prob), _causal_losses(shape)
-    else:
+    if kind == "BERT":
         models, losses = bert_pair(shape, dropout_prob=dropout_prob), _masked_losses(shape)
+    else:
+        models = gpt_pair(shape, dropout_prob=dropout_prob, same_kernel=kind.endswith("kernel"))
+        losses = _causal_losses(shape)
     ours, peer = (_stepper(m, loss) for m, loss in zip(models, losses, strict=True))
     return alternate(ours, peer, n_pairs=N_PAIRS, n_warmup=3)
 
