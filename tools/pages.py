@@ -158,7 +158,7 @@ def error_outputs(path: Path) -> Iterator[str]:
 
 
 def left_over_markup(path: Path) -> Iterator[str]:
-    """Find roles, fences and formulas that stayed text.
+    """Find roles, fences, references and formulas that stayed text.
 
     Args:
         path: The page.
@@ -167,6 +167,9 @@ def left_over_markup(path: Path) -> Iterator[str]:
         One complaint for each, with what stands around it.
     """
     for article in parsed(path).find_all("article"):
+        for unresolved in article.select("code.xref"):  # a reference that Sphinx gave up in silence
+            if unresolved.find_parent("a") is None:
+                yield f"unresolved reference: {unresolved.get_text()!r}"
         text = _prose(article)
         for match in LEFT_OVER.finditer(text):
             yield f"unresolved markup: {text[max(0, match.start() - 20) : match.end() + 30]!r}"

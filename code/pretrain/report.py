@@ -27,7 +27,7 @@ def report(key: str, value: SupportsFloat | str, fmt: str = ".2f", unit: str = "
         key: A letter, then letters, digits, ``_`` or ``-``; unique in a chapter.
         value: A finite number (Python, NumPy or a tensor of one element), or text taken as it is.
         fmt: Format specification of the number, such as ``".2f"``, ``","`` or ``".1%"``.
-        unit: Unit that follows the number, such as ``"nats per token"``; ``"%"`` takes no space.
+        unit: Unit that follows the number after a space, such as ``"nats per token"`` or ``"%"``.
 
     Raises:
         ValueError: The key is malformed or already stands for another string; the value is not
@@ -96,10 +96,8 @@ def _formatted(key: str, value: SupportsFloat | str, fmt: str) -> str:
 
 
 def _with_unit(text: str, unit: str) -> str:
-    """Append the unit after a space; a percent sign follows without one."""
-    if not unit:
-        return text
-    return f"{text}%" if unit == "%" else f"{text} {unit}"
+    """Append the unit after a space."""
+    return f"{text} {unit}" if unit else text
 
 
 def _publish(key: str, text: str) -> None:

@@ -61,6 +61,7 @@ BAD_PAGES = {
     "no anchor": '<a href="#gone">gone</a>',
     "role": "<p>see {cite:p}`vaswani2017`</p>",
     "fence": "<p>:::{note}</p>",
+    "reference": '<code class="xref std std-numref">sec-gone</code>',
     "stderr": '<div class="cell"><div class="output stderr">UserWarning</div></div>',
     "traceback": '<div class="cell"><div class="output traceback">ValueError</div></div>',
 }

@@ -46,7 +46,7 @@ def test_the_printed_and_the_glued_string_are_one(glued, capsys):
     [
         (190_000, ",", "parameters", "190,000 parameters"),
         (np.float32(0.5), ".1%", "", "50.0%"),
-        (57.81, ".1f", "%", "57.8%"),
+        (57.81, ".1f", "%", "57.8 %"),
         (torch.tensor([2.5]), ".2f", "", "2.50"),
         ("it's a word", ".2f", "", "it's a word"),
     ],
