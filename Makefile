@@ -11,7 +11,11 @@ CHAPTER ?=
 # make sync FROM=notebook brings edits of a notebook to its twin.
 FROM ?=
 
-export TORCH_INDEX
+# The models are too small for a second thread to help, and threads that wait for each other on a busy
+# machine cost minutes; make test OMP_NUM_THREADS=4 uses more.
+OMP_NUM_THREADS ?= 1
+
+export TORCH_INDEX OMP_NUM_THREADS
 BIN := .venv/bin
 STAMP := .venv/.installed
 BOOK := $(BIN)/jupyter-book build . -q -n -W --keep-going --all
