@@ -57,7 +57,7 @@ def gpt_pair(
         embd_pdrop=dropout_prob,
         attn_pdrop=dropout_prob,
         resid_pdrop=dropout_prob,
-        attn_implementation="sdpa",  # type: ignore[call-arg]
+        attn_implementation="sdpa",
         bos_token_id=None,
         eos_token_id=None,
         pad_token_id=0,
@@ -91,7 +91,7 @@ def bert_pair(shape: Shape, *, dropout_prob: float) -> tuple[nn.Module, nn.Modul
         hidden_act="gelu",
         hidden_dropout_prob=dropout_prob,
         attention_probs_dropout_prob=dropout_prob,
-        attn_implementation="sdpa",  # type: ignore[call-arg]
+        attn_implementation="sdpa",
     )
     return ours, BertForMaskedLM(config)
 
