@@ -15,13 +15,17 @@ from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain.paths import CHECKPOINTS, data_file, replacing
 from pretrain.resume import CheckpointError
+from pretrain.subwords import SubwordTokenizer
+from pretrain.t5 import T5
 from pretrain.tokenization import CharTokenizer
 
-MODELS: dict[str, type[GPT] | type[BERT]] = {"GPT": GPT, "BERT": BERT}
+Model = GPT | BERT | T5
+AnyTokenizer = CharTokenizer | SubwordTokenizer
+MODELS: dict[str, type[Model]] = {"GPT": GPT, "BERT": BERT, "T5": T5}
 
 
 def save_model(
-    path: str | Path, model: GPT | BERT, tokenizer: CharTokenizer, card: dict[str, Any]
+    path: str | Path, model: Model, tokenizer: AnyTokenizer, card: dict[str, Any]
 ) -> None:
     """Write a model so that `load_model` can rebuild it without other knowledge.
 
@@ -52,25 +56,22 @@ def save_model(
         "tokenizer": tokenizer.to_dict(),
     }
     card_text = json.dumps(card, indent=2) + "\n"
-    tied = model.embeddings.token.weight
-    state = {
-        name: value.contiguous()
-        for name, value in model.state_dict().items()
-        if name == "embeddings.token.weight" or value.data_ptr() != tied.data_ptr()
-    }
+    state = {name: value.contiguous() for name, value in model.state_dict().items()}
+    if isinstance(model, BERT) and model.options["tie_head"]:
+        del state["head.output_weight"]  # the embedding matrix under another name
     with replacing(path) as weights_part, replacing(path.with_suffix(".json")) as card_part:
         save_file(state, weights_part, metadata={"pretrain": json.dumps(description)})
         card_part.write_text(card_text, encoding="utf-8")
 
 
-def load_model(name: str | Path) -> tuple[Any, CharTokenizer]:
+def load_model(name: str | Path) -> tuple[Any, Any]:
     """Rebuild a saved model, in evaluation mode, and its tokeniser.
 
     Args:
         name: A name in data/checkpoints ("gpt_chars"), or the path of a .safetensors file.
 
     Returns:
-        The model (GPT or BERT) and its tokeniser.
+        The model (GPT, BERT or T5) and its tokeniser, of characters or of subwords.
 
     Raises:
         FileNotFoundError: No such file; the message lists the names that exist.
@@ -87,7 +88,7 @@ def load_model(name: str | Path) -> tuple[Any, CharTokenizer]:
             description = json.loads((file.metadata() or {})["pretrain"])
             state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         model = MODELS[description["model"]](**description["options"])
-        tokenizer = CharTokenizer.from_dict(description["tokenizer"])
+        tokenizer = _load_tokenizer(description["tokenizer"])
     except (SafetensorError, KeyError, ValueError, TypeError, OSError) as error:
         raise CheckpointError(
             f"expected a model of this book in {path}, but it cannot be read ({error})"
@@ -112,7 +113,14 @@ def load_card(name: str) -> dict[str, Any]:
     return card
 
 
-def _load_state(model: GPT | BERT, state: dict[str, Any], path: Path) -> None:
+def _load_tokenizer(state: dict[str, Any]) -> AnyTokenizer:
+    """Rebuild a tokeniser of either kind; only a list of characters makes one of characters."""
+    if "characters" in state:
+        return CharTokenizer.from_dict(state)
+    return SubwordTokenizer.from_dict(state)
+
+
+def _load_state(model: Model, state: dict[str, Any], path: Path) -> None:
     """Copy the tensors in, and name any that is missing, extra or of another shape."""
     tied = {"head.output_weight"} if model.options["tie_head"] else set()
     try:

@@ -84,25 +84,21 @@ class Embeddings(nn.Module):
         """
         self._check(ids, segment_ids, n_past)
         end = n_past + ids.shape[1]
-        x = _look_up(self.token, ids, "ids")
+        x = look_up(self.token, ids, "ids")
         if self.learned:
             x = x + self.position.weight[n_past:end]
         else:
             x = x * math.sqrt(x.shape[-1]) + self.sinusoids[n_past:end]
         if self.segment is not None:
             segments = torch.zeros_like(ids) if segment_ids is None else segment_ids
-            x = x + _look_up(self.segment, segments, "segment_ids")
+            x = x + look_up(self.segment, segments, "segment_ids")
         if self.training and torch.is_grad_enabled():
             self.trained_len.clamp_(min=end)
         return x
 
     def _check(self, ids: Tensor, segment_ids: Tensor | None, n_past: int) -> None:
         """Refuse ids and segments that the tables cannot serve."""
-        if ids.dim() != 2 or ids.shape[1] < 1 or ids.dtype not in (torch.int64, torch.int32):
-            raise ValueError(
-                f"expected integer ids of shape (B, T) with T >= 1, got {ids.dtype} "
-                f"of shape {tuple(ids.shape)}"
-            )
+        check_ids(ids)
         if n_past + ids.shape[1] > self.max_len:
             raise ValueError(
                 f"expected at most max_len = {self.max_len} tokens, got {n_past + ids.shape[1]}"
@@ -115,8 +111,37 @@ class Embeddings(nn.Module):
             )
 
 
-def _look_up(table: nn.Embedding, ids: Tensor, name: str) -> Tensor:
-    """Read rows of a table, and say which ids were expected when it does not have them."""
+def check_ids(ids: Tensor, name: str = "ids") -> None:
+    """Refuse what is not a batch of token sequences.
+
+    Args:
+        ids: Must be int64 or int32 (B, T) with T >= 1.
+        name: What the caller calls them.
+
+    Raises:
+        ValueError: Wrong shape or type.
+    """
+    if ids.dim() != 2 or ids.shape[1] < 1 or ids.dtype not in (torch.int64, torch.int32):
+        raise ValueError(
+            f"expected integer {name} of shape (B, T) with T >= 1, got {ids.dtype} "
+            f"of shape {tuple(ids.shape)}"
+        )
+
+
+def look_up(table: nn.Embedding, ids: Tensor, name: str) -> Tensor:
+    """Read rows of a table, and say which ids were expected when it does not have them.
+
+    Args:
+        table: Table with one row per id, (V, D).
+        ids: int64 (B, T).
+        name: What the caller calls them.
+
+    Returns:
+        float (B, T, D).
+
+    Raises:
+        ValueError: An id that the table does not have.
+    """
     try:
         rows: Tensor = table(ids)
     except IndexError:

@@ -1,14 +1,14 @@
-"""Turning a GPT's distributions into text.
+"""Turning a model's distributions into text.
 
 Papers: Holtzman et al. 2020 (arXiv:1904.09751) for top-p; Fan et al. 2018 (arXiv:1805.04833) for
 top-k; Nguyen et al. 2024 (arXiv:2407.01082) for min-p.
 
-Implemented: greedy decoding, temperature and the three cuts, a key-value cache, stop sequences.
-Left out: beam search.
+Implemented: greedy decoding, temperature and the three cuts, and the loop in which a GPT continues
+a text, with key-value cache and stop sequences. T5's loop is in `pretrain.rewriting`. Left out:
+beam search.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Generator, Tensor
@@ -94,6 +94,49 @@ def check_sampling(
             raise ValueError(f"expected {name} in (0, 1], got {value}")
 
 
+def decoding_rule(
+    *,
+    greedy: bool,
+    generator: Generator | None,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+) -> Callable[[Tensor], Tensor]:
+    """Make the function that picks the next token of each sequence.
+
+    Args:
+        greedy: Take the most likely token; the sampling arguments must then stay at their
+            defaults.
+        generator: Source of randomness; required unless greedy.
+        temperature: As in `filter_probs`, like the three cuts that follow.
+        top_k: Keep the k most likely tokens.
+        top_p: Keep the most likely tokens whose probability reaches p.
+        min_p: Keep tokens at least min_p times as likely as the most likely one.
+
+    Returns:
+        A function from logits, float (B, V), to ids, int64 (B,).
+
+    Raises:
+        ValueError: Settings out of range, sampling without a generator, or greedy with settings.
+    """
+    check_sampling(temperature, top_k, top_p, min_p)
+    sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+    if greedy and sampling != {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None}:
+        raise ValueError(f"expected no sampling arguments with greedy=True, got {sampling}")
+    if greedy:
+        return lambda logits: logits.argmax(dim=-1)
+    if generator is None:
+        raise ValueError("expected a torch.Generator as generator (or greedy=True), got None")
+
+    def sample(logits: Tensor) -> Tensor:
+        """Draw one token of each row, (B, V)."""
+        probs = filter_probs(logits, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+        return torch.multinomial(probs, 1, generator=generator)[:, 0]
+
+    return sample
+
+
 def generate(
     model: GPT,
     ids: Tensor,
@@ -136,14 +179,16 @@ def generate(
         ValueError: Empty prompt, a prompt longer than the trained context, settings out of range,
             sampling without a generator, stop_ids with more than one sequence.
     """
-    check_sampling(temperature, top_k, top_p, min_p)
+    choose = decoding_rule(
+        greedy=greedy,
+        generator=generator,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+    )
     limit = model.context_limit
     _check_prompt(ids, n_new_tokens, limit)
-    sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
-    if greedy and sampling != {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None}:
-        raise ValueError(f"expected no sampling arguments with greedy=True, got {sampling}")
-    if not greedy and generator is None:
-        raise ValueError("expected a torch.Generator as generator (or greedy=True), got None")
     if stop_ids is not None and len(ids) != 1:
         raise ValueError(f"expected one sequence with stop_ids, got {len(ids)}")
     if stop_ids is not None and len(stop_ids) < 1:
@@ -155,9 +200,8 @@ def generate(
             model,
             text,
             ids.shape[1],
+            choose,
             limit=limit,
-            sampling=None if greedy else sampling,
-            generator=generator,
             stop_ids=None if stop_ids is None else list(stop_ids),
             use_cache=use_cache,
         )
@@ -169,10 +213,9 @@ def _extend(
     model: GPT,
     text: Tensor,
     n_read: int,
+    choose: Callable[[Tensor], Tensor],
     *,
     limit: int,
-    sampling: dict[str, Any] | None,
-    generator: Generator | None,
     stop_ids: list[int] | None,
     use_cache: bool,
 ) -> int:
@@ -187,11 +230,7 @@ def _extend(
             logits = model.score(model.hidden(text[:, start:end], cache=cache)[:, -1])
         else:
             logits = decoder.read(text[:, end - 1], cache)
-        if sampling is None:
-            text[:, end] = logits.argmax(dim=-1)
-        else:
-            probs = filter_probs(logits, **sampling)
-            text[:, end] = torch.multinomial(probs, 1, generator=generator)[:, 0]
+        text[:, end] = choose(logits)
         if stop_ids is not None:
             n_stop = len(stop_ids)
             if n_stop <= end + 1 and text[0, end + 1 - n_stop : end + 1].tolist() == stop_ids:

@@ -13,7 +13,7 @@ from pretrain.attention import KVCache
 from pretrain.dropout import Dropout
 from pretrain.embeddings import Embeddings, check_attention_mask
 from pretrain.layers import Block, init_weights
-from pretrain.masks import causal_mask, padding_mask
+from pretrain.masks import causal_mask, padding_mask, prefix_lm_mask
 
 
 class GPT(nn.Module):
@@ -96,6 +96,7 @@ class GPT(nn.Module):
         ids: Tensor,
         attention_mask: Tensor | None = None,
         *,
+        prefix_lens: Tensor | None = None,
         cache: list[KVCache] | None = None,
     ) -> Tensor:
         """Predict the token after each position.
@@ -104,16 +105,18 @@ class GPT(nn.Module):
             ids: int64 (B, T), token ids.
             attention_mask: bool or int (B, T), True = real token; None = all real. Padding goes
                 to the right, so that every real token keeps its position.
+            prefix_lens: int64 (B,), number of first tokens that all positions see (a prefix LM);
+                None = none.
             cache: One KVCache per block; ids are then only the tokens not read before.
 
         Returns:
             Logits, float (B, T, V). Row t scores the token at t + 1.
 
         Raises:
-            ValueError: Wrong shapes, more tokens than max_len, a mask together with a cache, or
-                another number of caches than blocks.
+            ValueError: Wrong shapes, more tokens than max_len, a mask together with a cache, a
+                prefix that was already read, or another number of caches than blocks.
         """
-        return self.score(self.hidden(ids, attention_mask, cache=cache))
+        return self.score(self.hidden(ids, attention_mask, prefix_lens=prefix_lens, cache=cache))
 
     def score(self, states: Tensor) -> Tensor:
         """Apply the output matrix to states from `hidden`, float (..., D); gives (..., V)."""
@@ -124,6 +127,7 @@ class GPT(nn.Module):
         ids: Tensor,
         attention_mask: Tensor | None = None,
         *,
+        prefix_lens: Tensor | None = None,
         cache: list[KVCache] | None = None,
     ) -> Tensor:
         """Compute the states that the head reads; arguments as in `forward`.
@@ -140,7 +144,7 @@ class GPT(nn.Module):
             raise ValueError(f"expected {len(self.blocks)} caches, one a block, got {len(cache)}")
         n_past = 0 if cache is None else cache[0].length
         x = self.dropout(self.embeddings(ids, n_past=n_past))
-        mask = self._mask(ids, attention_mask, n_past)
+        mask = self._mask(ids, attention_mask, prefix_lens, n_past)
         for i, block in enumerate(self.blocks):
             x = block(x, mask, cache=None if cache is None else cache[i])
         states: Tensor = self.final_norm(x)
@@ -150,10 +154,27 @@ class GPT(nn.Module):
         """Make one empty key-value cache per block."""
         return [KVCache(self.max_len) for _ in self.blocks]
 
-    def _mask(self, ids: Tensor, attention_mask: Tensor | None, n_past: int) -> Tensor | None:
-        """Combine the causal triangle with the padding; one new token needs no mask."""
+    def _mask(
+        self,
+        ids: Tensor,
+        attention_mask: Tensor | None,
+        prefix_lens: Tensor | None,
+        n_past: int,
+    ) -> Tensor | None:
+        """Combine the causal triangle with prefix and padding; one new token needs no mask."""
         seq_len = ids.shape[1]
+        if prefix_lens is not None:
+            if n_past or prefix_lens.shape != ids.shape[:1]:
+                raise ValueError(
+                    f"expected prefix_lens of shape ({len(ids)},) at the first call, "
+                    f"got {tuple(prefix_lens.shape)} after {n_past} tokens"
+                )
+            mask = prefix_lm_mask(prefix_lens, seq_len)
+        elif attention_mask is None and seq_len == 1:
+            return None
+        else:
+            mask = causal_mask(seq_len, n_past=n_past, device=ids.device)
         if attention_mask is None:
-            return causal_mask(seq_len, n_past=n_past, device=ids.device) if seq_len > 1 else None
+            return mask
         check_attention_mask(attention_mask, ids)
-        return causal_mask(seq_len, device=ids.device) & padding_mask(attention_mask)
+        return mask & padding_mask(attention_mask)

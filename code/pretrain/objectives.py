@@ -4,7 +4,8 @@ Papers: Radford et al. 2018 for causal language modelling; Devlin et al. 2019 (a
 section 3.1, for masked language modelling.
 
 Implemented: targets, BERT's corruption, and the two losses as functions that draw their own batch,
-which is the form that `pretrain.training.fit` takes. Left out: span corruption (chapter 6).
+which is the form that `pretrain.training.fit` takes. Span corruption is in `pretrain.spans`, its
+functions are known here too; its loss, and those of prefixes, are in `pretrain.seq2seq`.
 """
 
 import hashlib
@@ -14,6 +15,10 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
+
+from pretrain.spans import apply_spans as apply_spans
+from pretrain.spans import corrupt_spans as corrupt_spans
+from pretrain.spans import restore_spans as restore_spans
 
 IGNORE_INDEX = -100
 """Label of a position that is not predicted; `cross_entropy` skips it."""

@@ -9,6 +9,7 @@ from torch import Generator, nn
 
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
+from pretrain.t5 import T5
 
 # The same examples at every run, and no limit on their time: a busy machine is no failure.
 settings.register_profile(
@@ -67,6 +68,20 @@ def tiny_bert(scramble: Callable[[nn.Module], nn.Module]) -> Callable[..., BERT]
     def build(**options: object) -> BERT:
         """Build it; options replace the sizes."""
         model = BERT(11, **{**SIZES, **options})  # type: ignore[arg-type]
+        scramble(model)
+        return model
+
+    return build
+
+
+@pytest.fixture
+def tiny_t5(scramble: Callable[[nn.Module], nn.Module]) -> Callable[..., T5]:
+    """Give a builder of a float64 T5 with 11 tokens, width 8, and heads that are 3 wide."""
+
+    def build(**options: object) -> T5:
+        """Build it; options replace the sizes."""
+        sizes = {"d_model": 8, "n_layers": 2, "n_heads": 2, "d_head": 3, "d_ff": 20}
+        model = T5(11, **{**sizes, **options})  # type: ignore[arg-type]
         scramble(model)
         return model
 

@@ -14,6 +14,7 @@ from pretrain.bert import BERT
 from pretrain.checkpoints import load_card, load_model, save_model
 from pretrain.gpt import GPT
 from pretrain.resume import CheckpointError
+from pretrain.t5 import T5
 from pretrain.tokenization import CharTokenizer
 
 TOKENIZER = CharTokenizer.from_text("abcdefghi")  # 11 ids
@@ -56,6 +57,23 @@ def test_round_trip(tmp_path: Path, kind: type[GPT] | type[BERT], options: dict)
     assert tokenizer.tokens == TOKENIZER.tokens
     assert json.loads(path.with_suffix(".json").read_text()) == CARD
     assert sorted(p.name for p in path.parent.iterdir()) == ["model.json", "model.safetensors"]
+
+
+@pytest.mark.parametrize("options", [{}, {"tie_head": False, "gated": True}], ids=["T5", "1.1"])
+def test_round_trip_of_t5(tmp_path: Path, options: dict) -> None:
+    """Encoder, decoder and the tables of distances come back too."""
+    model = T5(11, d_model=8, n_layers=2, n_heads=2, d_head=3, **options).eval()
+    path = tmp_path / "t5.safetensors"
+    save_model(path, model, TOKENIZER, CARD)
+    loaded, _ = load_model(path)
+    assert type(loaded) is T5
+    assert not loaded.training
+    assert loaded.options == model.options
+    assert torch.equal(loaded(IDS, IDS[:, :2]), model(IDS, IDS[:, :2]))
+    name = "decoder.relative_bias.weight"
+    rewrite(path, lambda state: state.pop(name))
+    with pytest.raises(CheckpointError, match=rf"missing \['{name}'\], unexpected \[\]"):
+        load_model(path)
 
 
 def test_tied_weights_are_stored_once_and_tied_again(tmp_path: Path) -> None:
@@ -120,7 +138,9 @@ def test_a_truncated_file_is_refused(tmp_path: Path, share: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "edit", [{"model": "T5"}, {"options": {"vocab_size": 11}}, {"options": {"width": 8}}], ids=str
+    "edit",
+    [{"model": "RNN"}, {"model": "T5"}, {"options": {"vocab_size": 11}}, {"options": {"width": 8}}],
+    ids=str,
 )
 def test_descriptions_that_describe_no_model(tmp_path: Path, edit: dict) -> None:
     """Unknown classes and options, or missing ones."""

@@ -59,6 +59,47 @@ def test_right_padding_never_changes_a_real_position(tiny_gpt: Build) -> None:
     assert torch.allclose(model(IDS, real)[1], model(IDS)[1], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("prefix_len", range(7))
+def test_a_prefix_is_seen_from_both_sides(tiny_gpt: Build, prefix_len: int) -> None:
+    """Logit t depends on the whole prefix, and beyond it on the tokens up to t."""
+    model = tiny_gpt()
+    embedded = model.embeddings(IDS[:1]).detach()
+    given: list[Tensor] = []
+    model.embeddings.register_forward_hook(lambda *_: given[0])
+
+    def run(x: Tensor) -> Tensor:
+        """Run the model on these embeddings, with the prefix."""
+        given[:] = [x]
+        logits: Tensor = model(IDS[:1], prefix_lens=torch.tensor([prefix_len]))[0]
+        return logits
+
+    moved = torch.autograd.functional.jacobian(run, embedded).abs().sum(dim=(1, 2, 4))
+    expected = torch.ones(6, 6).tril().bool()
+    expected[:, :prefix_len] = True
+    assert torch.equal(moved > 0, expected)
+
+
+def test_prefixes_go_with_padding_and_cache(tiny_gpt: Build) -> None:
+    """Each sequence has its own prefix; padding stays hidden; a cache may begin with a prefix."""
+    model = tiny_gpt()
+    real = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]]).bool()
+    lens = torch.tensor([3, 2])
+    both = model(IDS, real, prefix_lens=lens)
+    alone = model(IDS[:1, :4], prefix_lens=lens[:1])
+    assert torch.allclose(both[:1, :4], alone, rtol=0, atol=1e-12)
+    assert torch.allclose(both[1:], model(IDS[1:], prefix_lens=lens[1:]), rtol=0, atol=1e-12)
+    cache = model.make_cache()
+    first = model(IDS[:, :4], prefix_lens=lens, cache=cache)
+    rows = torch.cat([first, model(IDS[:, 4:], cache=cache)], dim=1)
+    assert torch.allclose(rows, model(IDS, prefix_lens=lens), rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match=r"shape \(2,\) at the first call, got \(2,\) after 6"):
+        model(IDS, prefix_lens=lens, cache=cache)
+    with pytest.raises(ValueError, match=r"shape \(2,\) at the first call, got \(1,\) after 0"):
+        model(IDS, prefix_lens=lens[:1])
+    with pytest.raises(ValueError, match=r"prefix_lens must be in 0\.\.6, got \[7, 0\]"):
+        model(IDS, prefix_lens=torch.tensor([7, 0]))
+
+
 def test_an_integer_attention_mask_means_the_same(tiny_gpt: Build) -> None:
     """1 and True are the same mask."""
     real = torch.tensor([[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])

@@ -13,7 +13,9 @@ MODULES = sorted((ROOT / "code" / "pretrain").glob("*.py"))
 CORE = [
     "masks", "positions", "attention", "dropout", "layers", "embeddings", "gpt", "bert",
     "tokenization", "objectives", "training", "resume", "checkpoints", "generation", "decoding",
-    "evaluation", "blanks", "intervals", "paths",
+    "evaluation", "blanks", "intervals", "paths", "t5", "t5_layers", "t5_attention", "span_noise",
+    "spans", "seq2seq", "rewriting", "families", "family_tables", "huggingface_config",
+    "huggingface", "hub_files", "agreement", "subwords", "published_tokenizers",
 ]  # fmt: skip
 
 

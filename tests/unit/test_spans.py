@@ -1,0 +1,240 @@
+"""Span corruption: sentinels, the way back, and the paper's own example."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Generator, Tensor
+
+from pretrain import objectives
+from pretrain.span_noise import count_spans, find_spans
+from pretrain.spans import SpanCorrupted, apply_spans, corrupt_spans, restore_spans
+
+FIRST = 199  # sentinels 199, 198, ... 100
+EOS = 1
+
+
+def corrupt(ids: Tensor, seed: int = 0, **options: Any) -> SpanCorrupted:
+    """Corrupt with the sentinels above."""
+    generator = torch.Generator().manual_seed(seed)
+    return corrupt_spans(ids, first_sentinel_id=FIRST, generator=generator, **options)
+
+
+def restore(corrupted: SpanCorrupted, eos_id: int | None = None) -> Tensor:
+    """Put one corrupted text together again."""
+    return restore_spans(
+        corrupted.inputs[corrupted.input_mask],
+        corrupted.targets[corrupted.target_mask],
+        first_sentinel_id=FIRST,
+        eos_id=eos_id,
+    )
+
+
+def rows(corrupted: SpanCorrupted) -> list[SpanCorrupted]:
+    """Take a batch apart."""
+    return [SpanCorrupted(*parts) for parts in zip(*corrupted, strict=True)]
+
+
+def test_the_example_of_the_paper() -> None:
+    """Figure 2 of Raffel et al. 2020, its two spans given."""
+    words = ["Thank", "you", "for", "inviting", "me", "to", "your", "party", "last", "week."]
+    names = [*words, "<Z>", "<Y>", "<X>"]
+    ids = torch.arange(len(words))
+    cut = apply_spans(ids, [(2, 4), (8, 9)], first_sentinel_id=len(names) - 1, n_sentinels=3)
+    written = [" ".join(names[i] for i in part.tolist()) for part in cut[:2]]
+    assert written == [
+        "Thank you <X> me to your party <Y> week.",
+        "<X> for inviting <Y> last <Z>",
+    ]
+    assert find_spans(cut.noise) == [(2, 4), (8, 9)]
+    assert cut.input_mask.all()
+    assert cut.target_mask.all()
+    back = restore_spans(*cut[:2], first_sentinel_id=len(names) - 1, n_sentinels=3)
+    assert torch.equal(back, ids)
+
+
+@pytest.mark.parametrize(
+    ("final_sentinel", "eos_id", "inputs", "targets"),
+    [
+        (True, None, [5, 199, 8], [199, 6, 7, 198]),
+        (False, None, [5, 199, 8], [199, 6, 7]),
+        (True, EOS, [5, 199, 8, 1], [199, 6, 7, 198, 1]),
+        (False, EOS, [5, 199, 8, 1], [199, 6, 7, 1]),
+    ],
+)
+def test_the_four_endings(
+    final_sentinel: bool, eos_id: int | None, inputs: list[int], targets: list[int]
+) -> None:
+    """The paper's figure ends with a sentinel, the released code with an end id."""
+    ids = torch.tensor([5, 6, 7, 8])
+    cut = apply_spans(
+        ids, [(1, 3)], first_sentinel_id=FIRST, final_sentinel=final_sentinel, eos_id=eos_id
+    )
+    assert cut.inputs.tolist() == inputs
+    assert cut.targets.tolist() == targets
+    assert torch.equal(restore(cut, eos_id), ids)
+
+
+def test_spans_may_stand_at_the_edges() -> None:
+    """Every span is behind its own sentinel, also one that begins the text."""
+    ids = torch.arange(2, 7)
+    cut = apply_spans(ids, [(0, 1), (3, 5)], first_sentinel_id=FIRST)
+    assert cut.inputs.tolist() == [199, 3, 4, 198]
+    assert cut.targets.tolist() == [199, 2, 198, 5, 6, 197]
+    assert torch.equal(restore(cut), ids)
+    whole = apply_spans(ids, [(0, 5)], first_sentinel_id=FIRST)
+    assert whole.inputs.tolist() == [199]
+    assert torch.equal(restore(whole), ids)
+    none = apply_spans(ids, [], first_sentinel_id=FIRST)
+    assert none.targets.tolist() == [199]
+    assert torch.equal(restore(none), ids)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(
+    st.integers(2, 120),
+    st.floats(0.01, 0.99),
+    st.floats(1.0, 12.0),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([None, EOS]),
+    st.integers(0, 2**32),
+)
+def test_input_and_target_give_back_the_text(
+    seq_len: int,
+    share: float,
+    mean_len: float,
+    roll: bool,
+    final_sentinel: bool,
+    eos_id: int | None,
+    seed: int,
+) -> None:
+    """Nothing is lost, whatever the rate, the span length, the ending and the text."""
+    ids = torch.randint(100, (seq_len,), generator=torch.Generator().manual_seed(seed))
+    before = ids.clone()
+    corrupted = corrupt(
+        ids, seed, noise_share=share, mean_span_len=mean_len, roll=roll,
+        final_sentinel=final_sentinel, eos_id=eos_id,
+    )  # fmt: skip
+    assert torch.equal(ids, before)
+    assert torch.equal(restore(corrupted, eos_id), ids)
+
+
+@pytest.mark.parametrize("seq_len", [2, 3, 8, 20, 63, 128, 512])
+@pytest.mark.parametrize("roll", [False, True])
+def test_sentinels_descend_and_are_shared(seq_len: int, roll: bool) -> None:
+    """199, 198, ... in input and target alike, one a span, and one more ends the target."""
+    ids = torch.randint(2, 100, (16, seq_len))
+    for row, text in zip(rows(corrupt(ids, roll=roll)), ids, strict=True):
+        spans = find_spans(row.noise)
+        inputs, targets = row.inputs[row.input_mask], row.targets[row.target_mask]
+        sentinels = [FIRST - i for i in range(len(spans))]
+        assert inputs[inputs >= 100].tolist() == sentinels
+        assert targets[targets >= 100].tolist() == [*sentinels, FIRST - len(spans)]
+        assert targets[-1] == FIRST - len(spans)
+        assert torch.equal(inputs[inputs < 100], text[~row.noise])
+        assert torch.equal(targets[targets < 100], text[row.noise])
+        assert len(inputs) + len(targets) == seq_len + 2 * len(spans) + 1
+
+
+def test_lengths_are_fixed_without_roll() -> None:
+    """The counts depend on the length alone, so a batch needs no padding."""
+    n_noise, n_spans = count_spans(568)
+    corrupted = corrupt(torch.zeros(3, 568).long(), final_sentinel=False, eos_id=EOS)
+    assert (n_noise, n_spans) == (85, 28)
+    assert corrupted.inputs.shape == (3, 512)
+    assert corrupted.targets.shape == (3, 114)
+    assert corrupted.input_mask.all()
+    assert corrupted.target_mask.all()
+
+
+def test_rolled_rows_are_padded() -> None:
+    """A divided span makes a row longer; the others are filled up, and the masks say where."""
+    ids = torch.randint(2, 90, (200, 20))
+    corrupted = corrupt(ids, roll=True, pad_id=95)
+    lengths = corrupted.target_mask.sum(dim=1)
+    assert sorted(set(lengths.tolist())) == [5, 6]  # 3 tokens, 1 or 2 spans, a final sentinel
+    for values, mask in (
+        (corrupted.inputs, corrupted.input_mask),
+        (corrupted.targets, corrupted.target_mask),
+    ):
+        assert values[~mask].eq(95).all()
+        assert values[mask].ne(95).all()
+        assert (mask.long().diff(dim=1) <= 0).all()  # real tokens first
+    for row, text in zip(rows(corrupted), ids, strict=True):
+        assert torch.equal(restore(row), text)
+
+
+def test_one_text_or_a_batch() -> None:
+    """(T,) gives (S,) and (T,): the one row of a batch of one."""
+    ids = torch.arange(2, 42)
+    for one, row in zip(corrupt(ids, seed=3), corrupt(ids[None], seed=3), strict=True):
+        assert torch.equal(one, row[0])
+
+
+def test_the_same_seed_gives_the_same_spans() -> None:
+    """Nothing but the generator decides."""
+    ids = torch.arange(90)
+    assert torch.equal(corrupt(ids, seed=1).inputs, corrupt(ids, seed=1).inputs)
+    assert not torch.equal(corrupt(ids, seed=1).noise, corrupt(ids, seed=2).noise)
+
+
+def test_objectives_knows_them_too() -> None:
+    """All corruptions can be imported from one place."""
+    for function in (corrupt_spans, apply_spans, restore_spans):
+        assert getattr(objectives, function.__name__) is function
+
+
+def test_bad_texts_are_named(generator: Generator) -> None:
+    """Sentinels inside, too few or impossible sentinels, wrong shapes."""
+    ids = torch.arange(40)
+    with pytest.raises(ValueError, match=r"without the sentinels 100\.\.199, got \[100\]"):
+        corrupt(torch.tensor([1, 2, 100, 99]))
+    with pytest.raises(ValueError, match="at most 2 sentinels, got a need of 3"):
+        corrupt(ids, n_sentinels=2)
+    assert corrupt(ids, n_sentinels=2, final_sentinel=False).inputs[-1] == 198
+    with pytest.raises(ValueError, match=r"n_sentinels in 1\.\.100, counted down from 99, got 101"):
+        corrupt_spans(ids, first_sentinel_id=99, n_sentinels=101, generator=generator)
+    for wrong in (ids[None, None], torch.tensor(3)):
+        with pytest.raises(ValueError, match=r"ids \(B, T\) or \(T,\), got shape"):
+            corrupt(wrong)
+    with pytest.raises(ValueError, match=r"expected seq_len >= 2, .* got 1, 0.15 and 3.0"):
+        corrupt(ids[:1])
+    with pytest.raises(ValueError, match=r"ids \(T,\), got shape \(1, 40\)"):
+        apply_spans(ids[None], [(1, 2)], first_sentinel_id=FIRST)
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [[(2, 2)], [(3, 2)], [(-1, 2)], [(3, 6)], [(0, 2), (2, 3)], [(0, 3), (2, 4)], [(3, 4), (0, 1)]],
+    ids=str,
+)
+def test_bad_spans_are_named(spans: list[tuple[int, int]]) -> None:
+    """Empty, outside, touching, overlapping or out of order."""
+    with pytest.raises(ValueError, match=r"inside 0\.\.5, in order, .* got \[\("):
+        apply_spans(torch.arange(5), spans, first_sentinel_id=FIRST)
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [[199, 7], [199, 7, 197, 8], [198, 7, 199, 8], [199, 7, 198, 8, 197, 9], [7, 199, 198, 9],
+     [199, 7, 199, 8], [199, 7, 198, 8, 199], []],
+    ids=str,
+)  # fmt: skip
+def test_targets_that_do_not_answer_the_input(targets: list[int]) -> None:
+    """A sentinel missing, wrong, out of order, too many, twice; tokens before the first."""
+    inputs = torch.tensor([5, 199, 6, 198])
+    with pytest.raises(ValueError, match=r"those of inputs, \[199, 198\], got \["):
+        restore_spans(inputs, torch.tensor(targets), first_sentinel_id=FIRST)
+
+
+def test_what_a_model_wrote_can_be_put_in() -> None:
+    """Spans of other lengths, even empty ones, fit as long as the sentinels do."""
+    inputs = torch.tensor([5, 199, 6, 198, EOS])
+    targets = torch.tensor([199, 198, 7, 8, 9, EOS])
+    back = restore_spans(inputs, targets, first_sentinel_id=FIRST, eos_id=EOS)
+    assert back.tolist() == [5, 6, 7, 8, 9]
+    assert back.dtype == torch.int64
