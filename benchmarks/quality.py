@@ -57,14 +57,12 @@ def run() -> list[Row]:
         Two rows of CPU-seconds, each followed by the quality reached.
     """
     split = small_split(benchmark_text())
-    held_out = split.held_out
-    assert held_out is not None
-    windows, labels = masked_windows(held_out, split.tokenizer)
+    windows, labels = masked_windows(split.held_out, split.tokenizer)
     causal = _rows(
         CAUSAL_NAMES,
         partial(train_causal, split),
         partial(_train_baseline, split, True),
-        lambda model: [perplexity(model, held_out, seq_len=SEQ_LEN)],
+        lambda model: [perplexity(model, split.held_out, seq_len=SEQ_LEN)],
         unit="perplexity",
     )
     masked = _rows(

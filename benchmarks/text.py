@@ -26,8 +26,8 @@ class Split(NamedTuple):
     """int64 (L,)."""
     validation: Tensor
     """int64 (L,); recipes were chosen on this."""
-    held_out: Tensor | None
-    """int64 (L,); scored once, after the choice. None where a benchmark has no third part."""
+    held_out: Tensor
+    """int64 (L,); scored once, after the choice. Empty where a benchmark has no third part."""
 
 
 def benchmark_text() -> str:
@@ -70,4 +70,4 @@ def large_split(text: str) -> Split:
     tokenizer = CharTokenizer.from_text(used)
     ids = tokenizer.encode(used)
     n_train = int(len(ids) * (1 - VALIDATION_SHARE))
-    return Split(tokenizer, ids[:n_train], ids[n_train:], None)
+    return Split(tokenizer, ids[:n_train], ids[n_train:], ids[:0])

@@ -172,7 +172,7 @@ def causal_lm_loss(ids: Tensor, *, batch_size: int, seq_len: int) -> BatchLoss:
         inputs, targets = causal_targets(windows)
         return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
 
-    return _named(loss, ids, kind="causal", batch_size=batch_size, seq_len=seq_len)
+    return note_settings(loss, ids, kind="causal", batch_size=batch_size, seq_len=seq_len)
 
 
 def masked_lm_loss(
@@ -226,15 +226,24 @@ def masked_lm_loss(
         )
         return total / max(int(selected.sum()), 1)  # a batch may select nothing
 
-    return _named(
+    return note_settings(
         loss, ids, kind="masked", batch_size=batch_size, seq_len=seq_len, mask_id=mask_id,
         special_ids=list(special_ids), select_prob=select_prob, mask_prob=mask_prob,
         random_prob=random_prob,
     )  # fmt: skip
 
 
-def _named(loss: BatchLoss, ids: Tensor, **settings: Any) -> BatchLoss:
-    """Note on a loss what it draws from, so that a resume with another text is refused."""
+def note_settings(loss: BatchLoss, ids: Tensor, **settings: Any) -> BatchLoss:
+    """Note on a loss what it draws from, so that `fit` refuses to resume with something else.
+
+    Args:
+        loss: Gets the attribute `settings`.
+        ids: int64 (L,), the tokens of the corpus; their hash is noted.
+        settings: All else that decides which batches come and how they are scored; JSON values.
+
+    Returns:
+        The same loss.
+    """
     digest = hashlib.sha256(ids.contiguous().cpu().numpy().tobytes()).hexdigest()[:16]
     loss.settings = {"ids_sha256": digest, **settings}  # type: ignore[attr-defined]
     return loss

@@ -11,7 +11,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from pretrain.objectives import IGNORE_INDEX, BatchLoss, causal_targets, random_windows
+from pretrain.objectives import (
+    IGNORE_INDEX,
+    BatchLoss,
+    causal_targets,
+    note_settings,
+    random_windows,
+)
 from pretrain.spans import corrupt_spans
 from pretrain.t5 import shift_right
 
@@ -99,7 +105,12 @@ def span_corruption_loss(
         labels = corrupted.targets.masked_fill(~corrupted.target_mask, IGNORE_INDEX)
         return seq2seq_loss(model, corrupted.inputs, labels, corrupted.input_mask, pad_id=pad_id)
 
-    return loss
+    return note_settings(
+        loss, ids, kind="spans", batch_size=batch_size, seq_len=seq_len,
+        first_sentinel_id=first_sentinel_id, n_sentinels=n_sentinels, noise_share=noise_share,
+        mean_span_len=mean_span_len, roll=roll, final_sentinel=final_sentinel, eos_id=eos_id,
+        pad_id=pad_id,
+    )  # fmt: skip
 
 
 def prefix_targets(ids: Tensor, prefix_lens: Tensor) -> tuple[Tensor, Tensor]:
@@ -177,7 +188,7 @@ def prefix_lm_loss(ids: Tensor, *, batch_size: int, seq_len: int) -> BatchLoss:
         logits = model(inputs, prefix_lens=prefix_lens)
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORE_INDEX)
 
-    return loss
+    return note_settings(loss, ids, kind="prefix", batch_size=batch_size, seq_len=seq_len)
 
 
 def prefix_seq2seq_loss(
@@ -205,7 +216,9 @@ def prefix_seq2seq_loss(
         inputs, labels, real = split_prefixes(windows, prefix_lens, pad_id=pad_id)
         return seq2seq_loss(model, inputs, labels, real, pad_id=pad_id)
 
-    return loss
+    return note_settings(
+        loss, ids, kind="prefix seq2seq", batch_size=batch_size, seq_len=seq_len, pad_id=pad_id
+    )
 
 
 def _check_prefixes(ids: Tensor, prefix_lens: Tensor, *, shortest: int) -> None:

@@ -20,6 +20,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 from torch import Tensor
 
 from pretrain.paths import DATA, data_file, replacing
+from pretrain.tokenization import checked_ids
 
 KINDS = ("bpe", "byte-bpe", "wordpiece", "unigram")
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "</s>")
@@ -179,17 +180,8 @@ class SubwordTokenizer:
         Raises:
             ValueError: Not one-dimensional, or an id outside 0..V-1.
         """
-        values = torch.as_tensor(ids)
-        if values.dim() != 1:
-            raise ValueError(f"expected ids (T,), got shape {tuple(values.shape)}")
-        wrong = ((values < 0) | (values >= self.vocab_size)).nonzero().flatten()
-        if len(wrong):
-            place = int(wrong[0])
-            raise ValueError(
-                f"expected ids in 0..{self.vocab_size - 1}, got {int(values[place])} "
-                f"at index {place}"
-            )
-        return self._tokenizer.decode(values.long().tolist(), skip_special_tokens=False)
+        known = checked_ids(ids, self.vocab_size)
+        return self._tokenizer.decode(known, skip_special_tokens=False)
 
     def split(self, text: str) -> list[str]:
         """Cut a text into its tokens, for reading.

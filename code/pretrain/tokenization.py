@@ -116,14 +116,29 @@ class CharTokenizer:
         Raises:
             ValueError: Not one-dimensional, or an id outside 0..V-1.
         """
-        values = torch.as_tensor(ids)
-        n_ids = len(self.tokens)
-        if values.dim() != 1:
-            raise ValueError(f"expected ids (T,), got shape {tuple(values.shape)}")
-        wrong = ((values < 0) | (values >= n_ids)).nonzero().flatten()
-        if len(wrong):
-            place = int(wrong[0])
-            raise ValueError(
-                f"expected ids in 0..{n_ids - 1}, got {int(values[place])} at index {place}"
-            )
-        return "".join(self.tokens[i] for i in values.tolist())
+        return "".join(self.tokens[i] for i in checked_ids(ids, len(self.tokens)))
+
+
+def checked_ids(ids: Tensor | Sequence[int], vocab_size: int) -> list[int]:
+    """Refuse ids that a vocabulary does not have.
+
+    Args:
+        ids: int64 (T,), or a sequence of ids.
+        vocab_size: Number of token ids V.
+
+    Returns:
+        The ids as a list.
+
+    Raises:
+        ValueError: Not one-dimensional, or an id outside 0..V-1; the message names the first.
+    """
+    values = torch.as_tensor(ids)
+    if values.dim() != 1:
+        raise ValueError(f"expected ids (T,), got shape {tuple(values.shape)}")
+    wrong = ((values < 0) | (values >= vocab_size)).nonzero().flatten()
+    if len(wrong):
+        place = int(wrong[0])
+        raise ValueError(
+            f"expected ids in 0..{vocab_size - 1}, got {int(values[place])} at index {place}"
+        )
+    return values.long().tolist()

@@ -115,7 +115,7 @@ def test_equal_time_stops_when_the_time_is_up():
     text = "".join(random.Random(0).choices("abcde \n", k=3_000))
     tokenizer = CharTokenizer.from_text(text)
     ids = tokenizer.encode(text)
-    split = Split(tokenizer, ids[:2_700], ids[2_700:], None)
+    split = Split(tokenizer, ids[:2_700], ids[2_700:], ids[:0])
     model = equal_time.train_for(0.0, split, seed=0)
     assert int(model.embeddings.trained_len) == 0  # no time, no step
     model = equal_time.train_for(0.3, split, seed=0)

@@ -1,6 +1,8 @@
 """What every unit test starts from, and the tiny models that many of them share."""
 
+import importlib.util
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 import torch
@@ -9,6 +11,7 @@ from torch import Generator, nn
 
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
+from pretrain.paths import ROOT
 from pretrain.t5 import T5
 
 # The same examples at every run, and no limit on their time: a busy machine is no failure.
@@ -25,6 +28,23 @@ def same_start() -> None:
     """Fix torch's global generator and use one thread."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def load_script() -> Callable[[str], ModuleType]:
+    """Give a function that imports a script by its name; experiments/ is not a package."""
+
+    def load(name: str) -> ModuleType:
+        """Import experiments/NAME.py."""
+        path = ROOT / "experiments" / f"{name}.py"
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
 @pytest.fixture

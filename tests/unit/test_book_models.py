@@ -1,7 +1,7 @@
 """The recorded models are what their cards say: same text, same start, same result."""
 
 import hashlib
-import importlib.util
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -10,7 +10,7 @@ from torch import Generator
 
 from pretrain.checkpoints import load_card, load_model
 from pretrain.cleaning import PLAY_ALPHABET
-from pretrain.paths import CHECKPOINTS, ROOT
+from pretrain.paths import CHECKPOINTS
 from pretrain.tokenization import CharTokenizer
 from pretrain.training import fit
 
@@ -19,15 +19,9 @@ N_RETRAINED = 8
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """Load the script that trained the models; experiments/ is not a package."""
-    path = ROOT / "experiments" / "train_book_models.py"
-    spec = importlib.util.spec_from_file_location("train_book_models", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script(load_script: Callable[[str], ModuleType]) -> ModuleType:
+    """Load the script that trained the models."""
+    return load_script("train_book_models")
 
 
 def test_every_recorded_model_is_tested() -> None:

@@ -1,6 +1,8 @@
 """The losses of T5 and of prefixes: what is read, what is predicted, what is ignored."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -8,7 +10,14 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from pretrain.gpt import GPT
-from pretrain.objectives import IGNORE_INDEX, corrupt_spans, random_windows
+from pretrain.objectives import (
+    IGNORE_INDEX,
+    BatchLoss,
+    causal_lm_loss,
+    corrupt_spans,
+    masked_lm_loss,
+    random_windows,
+)
 from pretrain.seq2seq import (
     prefix_lm_loss,
     prefix_seq2seq_loss,
@@ -160,3 +169,24 @@ def test_fit_learns_each_objective(t5: T5, generator: Generator, objective: str)
         loss = span_corruption_loss(CORPUS, **sizes, **SENTINELS, roll=objective != "spans")
     history = fit(model, loss, n_steps=60, lr=0.02, generator=generator, weight_decay=0.0)
     assert sum(history.losses[-5:]) < 0.5 * sum(history.losses[:5])
+
+
+def test_every_loss_says_what_it_draws_from() -> None:
+    """A resume with another text or batch must be noticed for each objective."""
+    ids = torch.arange(40)
+    makers: dict[str, Callable[..., BatchLoss]] = {
+        "causal": causal_lm_loss,
+        "masked": partial(masked_lm_loss, mask_id=1, vocab_size=50, special_ids=(0, 1)),
+        "spans": partial(span_corruption_loss, first_sentinel_id=49),
+        "prefix": prefix_lm_loss,
+        "prefix seq2seq": prefix_seq2seq_loss,
+    }
+    for kind, make in makers.items():
+        noted = [
+            make(text, batch_size=size, seq_len=8).settings  # type: ignore[attr-defined]
+            for text, size in ((ids, 2), (ids, 2), (ids.flip(0), 2), (ids, 3))
+        ]
+        assert noted[0]["kind"] == kind
+        assert noted[0] == noted[1]
+        assert noted[0] != noted[2]
+        assert noted[0] != noted[3]

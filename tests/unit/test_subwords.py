@@ -1,8 +1,8 @@
 """Subword tokenisers: what they learn, what they give back, and what they refuse."""
 
-import importlib.util
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,7 +19,6 @@ from pretrain.cleaning import PLAY_ALPHABET
 from pretrain.datasets import load_reviews, load_shakespeare
 from pretrain.gpt import GPT
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm, corrupt_spans, restore_spans
-from pretrain.paths import ROOT
 from pretrain.published_tokenizers import (
     byte_level_tokenizer,
     load_published_tokenizer,
@@ -44,15 +43,9 @@ LETTERS = {"alphabet": "", "specials": ()}
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """Load the script that trained the stored vocabularies; experiments/ is not a package."""
-    path = ROOT / "experiments" / "train_tokenizers.py"
-    spec = importlib.util.spec_from_file_location("train_tokenizers", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script(load_script: Callable[[str], ModuleType]) -> ModuleType:
+    """Load the script that trained the stored vocabularies."""
+    return load_script("train_tokenizers")
 
 
 def test_merges_are_the_most_frequent_pairs() -> None:
