@@ -3,18 +3,19 @@
 Papers: Loshchilov & Hutter 2019 (arXiv:1711.05101) for AdamW; Vaswani et al. 2017 and Radford et
 al. 2018 for warm-up followed by decay.
 
-Implemented: parameter groups, learning-rate schedule, clipping, loss history, evaluation on the
-way, exact resume (`pretrain.resume`). Left out: mixed precision, gradient accumulation, several
-devices.
+Implemented: parameter groups, learning-rate schedule, steps relative to a parameter's size (which
+T5 needs), clipping, loss history, evaluation on the way, exact resume (`pretrain.resume`). Left
+out: mixed precision, gradient accumulation, several devices.
 """
 
 import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Generator, nn
+from torch import Generator, Tensor, nn
 from tqdm.auto import tqdm
 
 from pretrain.evaluation import evaluating
@@ -45,15 +46,21 @@ def learning_rate(step: int, *, n_steps: int, peak: float, n_warmup: int, final:
 
 
 def make_optimizer(
-    model: nn.Module, *, lr: float, betas: tuple[float, float], weight_decay: float
+    model: nn.Module,
+    *,
+    lr: float,
+    betas: tuple[float, float],
+    weight_decay: float,
+    relative: bool = False,
 ) -> torch.optim.AdamW:
-    """Make AdamW with two groups: matrices decay, biases and norms do not.
+    """Make AdamW; matrices decay, biases and norms do not.
 
     Args:
         model: Its parameters are optimised.
         lr: Learning rate.
         betas: Decay rates of the two moments.
         weight_decay: Decay of all parameters with two or more dimensions.
+        relative: Whether every parameter is a group of its own, for `set_learning_rate`.
 
     Returns:
         The optimiser, in torch's fused form.
@@ -62,11 +69,36 @@ def make_optimizer(
     """
     decayed = [p for p in model.parameters() if p.dim() >= 2]
     plain = [p for p in model.parameters() if p.dim() < 2]
-    groups = [
-        {"params": decayed, "weight_decay": weight_decay},
-        {"params": plain, "weight_decay": 0.0},
+    groups: list[dict[str, Any]] = [
+        {"params": part, "weight_decay": decay, "relative": relative}
+        for params, decay in ((decayed, weight_decay), (plain, 0.0))
+        for part in ([[p] for p in params] if relative else [params])
     ]
     return torch.optim.AdamW(groups, lr=lr, betas=betas, fused=True)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the rate of all groups, for relative ones times the size of the parameter now.
+
+    AdamW moves every entry by about its rate, whatever the entry's size. T5 is drawn on very
+    different scales: 1 for embeddings, (D K)^-0.5 for queries, which replaces the division by
+    sqrt(K) in attention. One rate is then too small for the former and too large for the latter.
+
+    Args:
+        optimizer: Of `make_optimizer`.
+        rate: Learning rate, or share of a parameter's size by which a step changes it.
+
+    Source: Shazeer & Stern 2018 (arXiv:1804.04235), section 8, the step size of T5's optimiser:
+        the rate times max(1e-3, root mean square of the parameter). differs: AdamW's step.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = rate * (_size(group["params"][0]) if group["relative"] else 1.0)
+
+
+@torch.no_grad()
+def _size(parameter: Tensor) -> float:
+    """Give the root mean square of a parameter, and not less than 1e-3."""
+    return max(1e-3, parameter.norm().item() / parameter.numel() ** 0.5)
 
 
 def train_step(
@@ -115,6 +147,7 @@ def fit(
     betas: tuple[float, float] = (0.9, 0.95),
     weight_decay: float = 0.1,
     clip_norm: float = 1.0,
+    relative_lr: bool = False,
     evaluate: Callable[[nn.Module], float] | None = None,
     evaluate_every: int = 100,
     checkpoint: str | Path | None = None,
@@ -137,6 +170,7 @@ def fit(
         betas: Decay rates of AdamW's moments.
         weight_decay: AdamW's decay of matrices and embeddings.
         clip_norm: Largest global gradient norm.
+        relative_lr: Whether a rate is a share of each parameter's size; see `set_learning_rate`.
         evaluate: Called with the model in evaluation mode, without gradients.
         evaluate_every: Steps between two calls; it is called after the last step too.
         checkpoint: File to save to, and to resume from when it exists. A resume is refused when
@@ -164,11 +198,14 @@ def fit(
             "expected n_steps >= 1, lr > 0 and n_warmup in 0..n_steps, got "
             f"{n_steps}, {lr} and {n_warmup}"
         )
-    optimizer = make_optimizer(model, lr=lr, betas=betas, weight_decay=weight_decay)
+    optimizer = make_optimizer(
+        model, lr=lr, betas=betas, weight_decay=weight_decay, relative=relative_lr
+    )
     settings = {
         "n_steps": n_steps, "lr": lr, "n_warmup": n_warmup, "final_lr": final_lr,
         "betas": list(betas), "weight_decay": weight_decay, "clip_norm": clip_norm,
         "evaluate_every": evaluate_every if evaluate else None,
+        **({"relative_lr": True} if relative_lr else {}),
         **{f"model.{k}": v for k, v in getattr(model, "options", {}).items()},
         **{f"loss.{k}": v for k, v in getattr(batch_loss, "settings", {}).items()},
     }  # fmt: skip
@@ -185,8 +222,7 @@ def fit(
                 rate = learning_rate(
                     step, n_steps=n_steps, peak=lr, n_warmup=n_warmup, final=final_lr
                 )
-                for group in optimizer.param_groups:
-                    group["lr"] = rate
+                set_learning_rate(optimizer, rate)
                 try:
                     loss = train_step(model, batch_loss, optimizer, generator, clip_norm=clip_norm)
                 except FloatingPointError as error:

@@ -95,6 +95,18 @@ def test_killed_runs_resume_to_the_same_losses(
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_relative_rates_resume_too(tmp_path: Path) -> None:
+    """The size of each parameter is read from the weights, which the file holds."""
+    whole, _, run = make_run(None)
+    expected = run(relative_lr=True, lr=0.1)
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(Killed):
+        make_run(path)[2](killing(6), relative_lr=True, lr=0.1)
+    model, _, run = make_run(path, seed=99)
+    assert run(relative_lr=True, lr=0.1) == expected
+    assert same_weights(model, whole)
+
+
 def test_a_finished_run_is_read_not_repeated(tmp_path: Path) -> None:
     """The last step is saved whatever checkpoint_every; a second call trains nothing."""
     path = tmp_path / "run.safetensors"
@@ -257,8 +269,9 @@ def refuse(path: Path, message: str, **options: object) -> None:
         ({"n_steps": 20, "clip_norm": 2.0}, r"{'n_steps': \(12, 20\), 'clip_norm': \(1.0, 2.0\)}"),
         ({"betas": (0.9, 0.99)}, r"{'betas': \(\[0.9, 0.95\], \[0.9, 0.99\]\)}"),
         ({"evaluate": None}, r"{'evaluate_every': \(3, None\)}"),
+        ({"relative_lr": True}, r"{'relative_lr': \(None, True\)}"),
     ],
-    ids=["lr", "two", "betas", "evaluate"],
+    ids=["lr", "two", "betas", "evaluate", "relative"],
 )
 def test_other_settings_are_named(tmp_path: Path, options: dict[str, object], message: str) -> None:
     """A resume with other settings would be neither the old run nor a new one."""

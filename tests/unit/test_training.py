@@ -239,3 +239,31 @@ def test_a_bad_loss_names_its_step(generator: Generator) -> None:
 
     with pytest.raises(FloatingPointError, match="step 2: expected a finite loss, got nan"):
         fit(nn.Linear(2, 1), loss, n_steps=5, lr=0.1, generator=generator)
+
+
+def test_relative_rates_follow_the_size_of_each_parameter() -> None:
+    """AdamW's first step is the rate itself, so it shows: 1 % of a large and of a small matrix."""
+    model = nn.ParameterDict(
+        {
+            "large": nn.Parameter(torch.full((2, 2), 5.0)),
+            "small": nn.Parameter(torch.full((2, 2), -0.02)),
+            "zero": nn.Parameter(torch.zeros(2, 2)),
+        }
+    )
+    before = {name: p.detach().clone() for name, p in model.items()}
+
+    def loss(model: nn.Module, generator: Generator) -> Tensor:
+        """Push every entry in the same direction."""
+        return torch.stack([p.sum() for p in model.parameters()]).sum()
+
+    fit(
+        model,
+        loss,
+        n_steps=1,
+        lr=0.01,
+        weight_decay=0.0,
+        relative_lr=True,
+        generator=Generator(),
+    )
+    moved = {name: (before[name] - p.detach()).mean().item() for name, p in model.items()}
+    assert moved == pytest.approx({"large": 0.05, "small": 2e-4, "zero": 1e-5}, rel=1e-3)
