@@ -1,11 +1,13 @@
-"""Train the two recorded character models of the book: gpt_chars and bert_chars.
+"""Train the recorded models of the book: gpt_chars, bert_chars and t5_subwords.
 
-Run `python experiments/train_book_models.py gpt` (or `bert`) from the repository's root. A killed
-run goes on where it stopped. Writes data/checkpoints/NAME.safetensors and its card NAME.json.
+Run `python experiments/train_book_models.py gpt` (or `bert`, or `t5`) from the repository's root.
+A killed run goes on where it stopped. Writes data/checkpoints/NAME.safetensors and its card
+NAME.json.
 
 BERT starts with short windows, as Devlin et al. 2019 (arXiv:1810.04805, appendix A.2) did, though
 for another reason: with 128 positions at once, it takes thousands of steps to find out that
-neighbours matter most; with 32 it takes hundreds. Both models read equally many characters.
+neighbours matter most; with 32 it takes hundreds. GPT and BERT read equally many characters. T5
+starts with short windows for the same reason; it reads subwords, so its losses are per token.
 """
 
 import argparse
@@ -21,18 +23,23 @@ import torch
 from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT
-from pretrain.checkpoints import save_model
+from pretrain.checkpoints import AnyTokenizer, save_model
 from pretrain.cleaning import PLAY_ALPHABET
 from pretrain.datasets import load_shakespeare
 from pretrain.evaluation import masked_log_probs, token_losses
 from pretrain.gpt import GPT
 from pretrain.objectives import BatchLoss, causal_lm_loss, corrupt_mlm, masked_lm_loss
 from pretrain.paths import CHECKPOINTS
+from pretrain.seq2seq import seq2seq_loss, span_corruption_loss
+from pretrain.spans import corrupt_spans
+from pretrain.subwords import SubwordTokenizer, load_tokenizer
+from pretrain.t5 import T5
 from pretrain.tokenization import CharTokenizer
 from pretrain.training import History, fit
 
 SEED = 1
 SEQ_LEN = 128
+N_VALIDATION = 64_000  # characters or tokens
 RECIPES: dict[str, dict[str, Any]] = {
     "gpt": {
         "shape": {"d_model": 64, "n_layers": 3, "n_heads": 4, "max_len": SEQ_LEN, "init_std": 0.08},
@@ -49,6 +56,34 @@ RECIPES: dict[str, dict[str, Any]] = {
             "fit": {"n_steps": 3_000, "lr": 5e-3, "n_warmup": 200, "final_lr": 0.5},
         },
     },
+    "t5": {
+        "shape": {"d_model": 96, "n_layers": 2, "n_heads": 4},
+        "vocabulary": "plays_bpe",
+        "stages": [
+            {
+                "seq_len": 16,
+                "batch_size": 128,
+                "fit": {
+                    "n_steps": 500, "lr": 4e-2, "n_warmup": 100, "final_lr": 0.5,
+                    "weight_decay": 0.01, "relative_lr": True,
+                },
+            },
+            {
+                "seq_len": 64,
+                "batch_size": 32,
+                "fit": {
+                    "n_steps": 8_000, "lr": 4e-2, "n_warmup": 100, "final_lr": 0.02,
+                    "weight_decay": 0.01, "relative_lr": True,
+                },
+            },
+        ],
+    },
+}  # fmt: skip
+FILE_NAMES = {"gpt": "gpt_chars", "bert": "bert_chars", "t5": "t5_subwords"}
+OBJECTIVES = {
+    "gpt": "causal",
+    "bert": "masked, 15 % selected, 80/10/10",
+    "t5": "span corruption, 15 % in spans of 3 on average",
 }
 
 
@@ -67,11 +102,13 @@ class Parts(NamedTuple):
     make_loss: Callable[[int, int], BatchLoss]
     """Makes the objective for a window length and a batch size."""
     evaluate: Callable[[nn.Module], float]
-    """Validation loss in nats per predicted character."""
+    """Validation loss in nats per predicted character or token."""
 
 
 def stages(recipe: dict[str, Any]) -> list[Stage]:
     """Give the stages of a recipe in the order in which they are trained."""
+    if "stages" in recipe:
+        return [Stage(**stage) for stage in recipe["stages"]]
     short = [Stage(**recipe["short_windows"])] if "short_windows" in recipe else []
     return [*short, Stage(SEQ_LEN, recipe["batch_size"], recipe["fit"])]
 
@@ -119,6 +156,47 @@ def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> P
     return Parts(model, make_loss, evaluate)
 
 
+def sentinels_of(tokenizer: SubwordTokenizer) -> dict[str, Any]:
+    """Name what span corruption needs to know of the vocabulary."""
+    return {
+        "first_sentinel_id": tokenizer.sentinel_ids[0],
+        "n_sentinels": len(tokenizer.sentinel_ids),
+        "eos_id": tokenizer.eos_id,
+        "pad_id": tokenizer.pad_id,
+    }
+
+
+def t5_parts(tokenizer: SubwordTokenizer, train: Tensor, validation: Tensor) -> Parts:
+    """Make the T5, its objective and its validation loss."""
+    model = T5(tokenizer.vocab_size, **RECIPES["t5"]["shape"])
+    special = sentinels_of(tokenizer)
+    seq_len = stages(RECIPES["t5"])[-1].seq_len
+    windows = validation.unfold(0, seq_len, seq_len)
+    # Counts of spans are fixed, so all targets are equally long and nothing is padded.
+    fixed = corrupt_spans(windows, generator=Generator().manual_seed(0), **special)
+
+    def make_loss(seq_len: int, batch_size: int) -> BatchLoss:
+        """Write the spans that were cut out of windows of the training plays."""
+        return span_corruption_loss(train, batch_size=batch_size, seq_len=seq_len, **special)
+
+    def evaluate(model: Any) -> float:
+        """Score one fixed corruption of the start of the validation plays."""
+        batches = zip(fixed.inputs.split(100), fixed.targets.split(100), strict=True)
+        losses = [seq2seq_loss(model, *batch).item() * len(batch[0]) for batch in batches]
+        return sum(losses) / len(fixed.inputs)
+
+    return Parts(model, make_loss, evaluate)
+
+
+PARTS: dict[str, Callable[..., Parts]] = {"gpt": gpt_parts, "bert": bert_parts, "t5": t5_parts}
+
+
+def tokenizer_of(name: str) -> AnyTokenizer:
+    """Give the tokeniser of a model: a stored vocabulary, or the characters of the plays."""
+    vocabulary = RECIPES[name].get("vocabulary")
+    return load_tokenizer(vocabulary) if vocabulary else CharTokenizer(sorted(PLAY_ALPHABET))
+
+
 def run_file(name: str, stage: int) -> Path:
     """Name the file that a killed run of this seed goes on from."""
     return Path(tempfile.gettempdir()) / f"pretrain_{name}_seed{SEED}_stage{stage}.safetensors"
@@ -128,7 +206,7 @@ def train(name: str, parts: Parts) -> History:
     """Run the stages of a recipe, each with its own optimiser and schedule.
 
     Args:
-        name: "gpt" or "bert".
+        name: A key of RECIPES.
         parts: The model is changed in place.
 
     Returns:
@@ -162,22 +240,24 @@ def smooth(losses: list[float], width: int = 100) -> list[float]:
 
 
 def main() -> None:
-    """Train one of the two models and write it with its card."""
+    """Train one of the models and write it with its card."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=sorted(RECIPES))
     name = parser.parse_args().model
     text, validation = corpus("train"), corpus("validation")
-    tokenizer = CharTokenizer(sorted(PLAY_ALPHABET))
+    tokenizer = tokenizer_of(name)
+    train_ids = tokenizer.encode(text)
     torch.manual_seed(SEED)
-    make_parts = gpt_parts if name == "gpt" else bert_parts
-    parts = make_parts(tokenizer, tokenizer.encode(text), tokenizer.encode(validation)[:64_000])
+    parts = PARTS[name](tokenizer, train_ids, tokenizer.encode(validation)[:N_VALIDATION])
     started = time.process_time()
     history = train(name, parts)
+    n_tokens = {"n_train_tokens": len(train_ids)} if "vocabulary" in RECIPES[name] else {}
     card = {
         "data": "Shakespeare, training plays (data/README.md)",
         "text_sha256": hashlib.sha256(text.encode()).hexdigest(),
         "n_train_characters": len(text),
-        "objective": "causal" if name == "gpt" else "masked, 15 % selected, 80/10/10",
+        **n_tokens,
+        "objective": OBJECTIVES[name],
         "seed": SEED,
         "recipe": RECIPES[name],
         "n_parameters": sum(p.numel() for p in parts.model.parameters()),
@@ -187,10 +267,12 @@ def main() -> None:
         "cpu_seconds_of_last_session": round(time.process_time() - started),
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
     }
-    save_model(CHECKPOINTS / f"{name}_chars.safetensors", parts.model, tokenizer, card)  # type: ignore[arg-type]
+    file = CHECKPOINTS / f"{FILE_NAMES[name]}.safetensors"
+    save_model(file, parts.model, tokenizer, card)  # type: ignore[arg-type]
     for i in range(len(stages(RECIPES[name]))):
         run_file(name, i).unlink(missing_ok=True)  # or the next run would find itself done
-    print(f"{name}_chars: validation loss {history.evaluations[-1][1]:.4f} nats per character")
+    unit = "character" if name != "t5" else "token of the target"
+    print(f"{file.stem}: validation loss {history.evaluations[-1][1]:.4f} nats per {unit}")
 
 
 if __name__ == "__main__":

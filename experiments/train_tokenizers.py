@@ -1,33 +1,76 @@
-"""Train the recorded subword vocabularies of the book: plays_bpe, plays_wordpiece, plays_unigram.
+"""Train the recorded subword vocabularies of the book: three of the plays, one of book_bert.
 
-Run `python experiments/train_tokenizers.py` from the repository's root; it takes seconds. Writes
-data/tokenizers/NAME.json and its card NAME.card.json. Only plays_bpe comes out equal every time:
-the library breaks the others' ties by chance, so a new run may change a few of their pieces.
+Run `python experiments/train_tokenizers.py NAME` from the repository's root, or without a name for
+all; it takes seconds. Writes data/tokenizers/NAME.json and its card NAME.card.json. Only plays_bpe
+comes out equal every time: the library breaks the others' ties by chance, so a new run may change
+a few of their pieces. Recorded models need the vocabulary that they were trained with: train
+book_wordpiece anew only together with book_bert.
 """
 
+import argparse
 import hashlib
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import tokenizers
 
-from pretrain.datasets import load_shakespeare
+from pretrain.datasets import film_split, load_plots, load_reviews, load_shakespeare
 from pretrain.paths import replacing
-from pretrain.subwords import TOKENIZERS, SubwordTokenizer, train_subwords
-
-VOCAB_SIZE = 3000
-N_SENTINELS = 64
-RECIPES: dict[str, str] = {
-    "plays_bpe": "bpe",
-    "plays_wordpiece": "wordpiece",
-    "plays_unigram": "unigram",
-}
-"""Name of each vocabulary and its kind."""
+from pretrain.subwords import SPECIALS, TOKENIZERS, SubwordTokenizer, train_subwords
 
 
 def plays(split: str) -> list[str]:
     """Give the texts of a split."""
     return [play.text for play in load_shakespeare(split)]
+
+
+def book_texts(split: str) -> list[str]:
+    """Give what book_bert reads of a split: speeches, review sentences, plots.
+
+    Args:
+        split: "train", "validation" or "test". Neither a play nor a film is in two splits.
+
+    Returns:
+        The texts in their order: speeches with their speakers' names, then the films.
+    """
+    speeches = [
+        f"{speech.speaker}:\n{speech.text}"
+        for play in load_shakespeare(split)
+        for speech in play.speeches
+    ]
+    reviews = [review.sentence for review in load_reviews(split)]
+    return [*speeches, *reviews, *(p.text for p in load_plots() if film_split(p.film) == split)]
+
+
+class Recipe(NamedTuple):
+    """What a vocabulary is made from, and how."""
+
+    kind: str
+    texts: Callable[[str], list[str]] = plays
+    data: str = "Shakespeare, training plays (data/README.md)"
+    vocab_size: int = 3000
+    specials: tuple[str, ...] = SPECIALS
+    n_sentinels: int = 64
+    lowercase: bool = False
+    flaws: str = "Digits and the marks that no play holds have an id but were never seen."
+
+
+RECIPES: dict[str, Recipe] = {
+    "plays_bpe": Recipe("bpe"),
+    "plays_wordpiece": Recipe("wordpiece"),
+    "plays_unigram": Recipe("unigram"),
+    "book_wordpiece": Recipe(
+        "wordpiece",
+        texts=book_texts,
+        data="Shakespeare's training plays; reviews and plots of training films (data/README.md)",
+        vocab_size=5000,
+        specials=SPECIALS[:5],
+        n_sentinels=0,
+        lowercase=True,
+        flaws="Most of the training text is 400 years old; the rest speaks of films.",
+    ),
+}
 
 
 def train(name: str) -> SubwordTokenizer:
@@ -39,11 +82,19 @@ def train(name: str) -> SubwordTokenizer:
     Returns:
         The tokeniser.
     """
-    return train_subwords(plays("train"), RECIPES[name], VOCAB_SIZE, n_sentinels=N_SENTINELS)
+    recipe = RECIPES[name]
+    return train_subwords(
+        recipe.texts("train"),
+        recipe.kind,
+        recipe.vocab_size,
+        specials=recipe.specials,
+        n_sentinels=recipe.n_sentinels,
+        lowercase=recipe.lowercase,
+    )
 
 
 def make_card(name: str, tokenizer: SubwordTokenizer) -> dict[str, Any]:
-    """Say what a vocabulary was made from, and how it cuts the plays.
+    """Say what a vocabulary was made from, and how it cuts its texts.
 
     Args:
         name: One of RECIPES.
@@ -52,27 +103,34 @@ def make_card(name: str, tokenizer: SubwordTokenizer) -> dict[str, Any]:
     Returns:
         JSON values.
     """
+    recipe = RECIPES[name]
+    capitals = " without capitals" if recipe.lowercase else ""
     card: dict[str, Any] = {
-        "data": "Shakespeare, training plays (data/README.md)",
-        "text_sha256": hashlib.sha256("\n".join(plays("train")).encode()).hexdigest(),
-        "kind": RECIPES[name],
-        "vocab_size": VOCAB_SIZE,
-        "n_sentinels": N_SENTINELS,
-        "alphabet": "printable ASCII and the line break",
-        "gives_plays_back": RECIPES[name] != "wordpiece",
-        "flaws": "Digits and the marks that no play holds have an id but were never seen.",
+        "data": recipe.data,
+        "text_sha256": hashlib.sha256("\n".join(recipe.texts("train")).encode()).hexdigest(),
+        "kind": recipe.kind,
+        "vocab_size": recipe.vocab_size,
+        "n_sentinels": recipe.n_sentinels,
+        "alphabet": f"printable ASCII{capitals} and the line break",
+        "gives_plays_back": recipe.kind != "wordpiece",
+        "flaws": recipe.flaws,
         "versions": {"tokenizers": tokenizers.__version__},
     }
     for split in ("train", "validation"):
-        texts = plays(split)
+        texts = recipe.texts(split)
         n_tokens = sum(len(tokenizer.encode(text)) for text in texts)
         card[f"characters_per_token_{split}"] = round(sum(map(len, texts)) / n_tokens, 4)
     return card
 
 
 def main() -> None:
-    """Train all vocabularies and write them with their cards."""
-    for name in RECIPES:
+    """Train the named vocabularies and write them with their cards."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(RECIPES))
+    names = parser.parse_args().names or list(RECIPES)
+    if unknown := [name for name in names if name not in RECIPES]:
+        parser.error(f"expected names from {list(RECIPES)}, got {unknown}")
+    for name in names:
         tokenizer = train(name)
         tokenizer.save(TOKENIZERS / f"{name}.json")
         card = make_card(name, tokenizer)

@@ -66,8 +66,10 @@ def _whole(notebook: NotebookNode, path: Path) -> Iterator[str]:
     except nbformat.ValidationError as error:
         yield f"breaks the notebook schema: {error.message}"
     title = notebook.cells[0].source.split("\n")[0] if notebook.cells else ""
-    if not re.match(rf"# {int(path.name[:2])} \S", title):
-        yield f"expected a title '# {int(path.name[:2])} …', got {title!r}"
+    number = int(path.name[:2])
+    start = f"# {number} " if number < 90 else "# "  # from 90 on: back matter, without numbers
+    if not re.match(rf"{start}[^\s\d]", title):
+        yield f"expected a title '{start}…', got {title!r}"
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
         yield f"execution counts must run 1, 2, 3 … without gaps (make run), got {counts}"

@@ -3,7 +3,8 @@
 Paper: Devlin et al. 2019 (arXiv:1810.04805).
 
 Implemented: token, position and segment embeddings, the encoder, the masked-LM head (dense,
-GELU, norm, tied output matrix and a bias). Left out: the pooler and next-sentence head.
+GELU, norm, tied output matrix and a bias). The pooler and the next-sentence head are in
+`pretrain.next_sentence`.
 """
 
 from typing import Any

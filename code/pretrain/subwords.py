@@ -6,8 +6,9 @@ Papers: Sennrich et al. 2016 (arXiv:1508.07909) for byte-pair encoding (BPE); Ra
 
 Implemented: training by the `tokenizers` library, which does the counting, and a class with the
 interface of `pretrain.tokenization.CharTokenizer`, so that objectives, training and checkpoints
-take either. Left out: normalisation (our texts keep case and accents), sampling of segmentations,
-and WordPiece's original criterion: the library grows its vocabulary as BPE does.
+take either. Texts keep case and accents unless BERT's lower-casing is asked for. Left out: other
+normalisation, sampling of segmentations, and WordPiece's original criterion: the library grows its
+vocabulary as BPE does.
 """
 
 import json
@@ -16,7 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
 from torch import Tensor
 
 from pretrain.paths import DATA, data_file, replacing
@@ -232,6 +242,7 @@ def train_subwords(
     alphabet: str = PRINTABLE_ASCII,
     specials: Sequence[str] = SPECIALS,
     n_sentinels: int = 0,
+    lowercase: bool = False,
 ) -> SubwordTokenizer:
     """Learn a vocabulary of subwords.
 
@@ -248,6 +259,8 @@ def train_subwords(
             one in any case. "byte-bpe" takes the 256 bytes instead.
         specials: Special tokens, a selection of SPECIALS.
         n_sentinels: Number of tokens <extra_id_n>.
+        lowercase: Whether capitals become small letters and lose their accents, in training and
+            in `encode`, as in BERT's uncased models. Texts then come back without them.
 
     Returns:
         The tokeniser.
@@ -261,7 +274,12 @@ def train_subwords(
         behind them as in GPT-2, not to a mark of their own as in SentencePiece.
     """
     _check_training(texts, kind, specials, n_sentinels)
+    if lowercase:
+        alphabet = "".join(sorted(set(alphabet.lower())))
     tokenizer, trainer = _untrained(kind, vocab_size - n_sentinels, alphabet, specials)
+    if lowercase:
+        parts = [normalizers.NFD(), normalizers.Lowercase(), normalizers.StripAccents()]
+        tokenizer.normalizer = normalizers.Sequence(parts)
     tokenizer.train_from_iterator(texts, trainer)
     names = [_SENTINEL.format(n) for n in reversed(range(n_sentinels))]
     tokenizer.add_special_tokens([AddedToken(name, special=True) for name in names])

@@ -14,7 +14,13 @@ from book_pages.receipts import duration, memory
 
 @pytest.mark.parametrize(
     ("docname", "number"),
-    [("chapters/04_gpt", 4), ("chapters/12_wide", 12), ("chapters/index", None), ("04x", None)],
+    [
+        ("chapters/04_gpt", 4),
+        ("chapters/12_wide", 12),
+        ("chapters/index", None),
+        ("04x", None),
+        ("chapters/90_agreement", None),
+    ],
 )
 def test_chapter_number_is_read_from_the_file_name(docname: str, number: int | None):
     assert chapter_number(docname) == number

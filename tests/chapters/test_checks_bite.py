@@ -158,6 +158,17 @@ def test_hygiene_bites(spoil: Spoil, complaint: str, planted: Path, notebook: No
     assert complaint in found[0]
 
 
+def test_back_matter_has_no_number_in_its_title(planted: Path, notebook: NotebookNode):
+    page = planted.with_name("90_planted.ipynb")
+    nbformat.write(notebook, page)
+    assert hygiene.problems(page) == [
+        "90_planted.ipynb: expected a title '# …', got '# 7 A planted chapter'"
+    ]
+    notebook.cells[0].source = notebook.cells[0].source.replace("# 7 A", "# A")
+    nbformat.write(notebook, page)
+    assert hygiene.problems(page) == []
+
+
 def test_good_figure_has_no_complaint(planted: Path, notebook: NotebookNode):
     show(notebook, "image/png", png(8))
     describe(notebook, "A square of random pixels")

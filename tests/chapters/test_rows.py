@@ -33,7 +33,7 @@ def test_every_row_has_its_label(page: str):
 def test_row_ids_are_well_formed_and_unique():
     ids = [row for rows in ROWS.values() for row in rows]
     assert len(set(ids)) == len(ids)
-    assert all(re.fullmatch(r"[A-Z]{3}-[TEFDRXQ]\d", row) for row in ids)
+    assert all(re.fullmatch(r"[A-Z][A-Z\d]{1,2}-[TEFDRXQ]\d", row) for row in ids)
 
 
 def test_labels_are_unique_in_the_book():

@@ -15,7 +15,9 @@ CORE = [
     "tokenization", "objectives", "training", "resume", "checkpoints", "generation", "decoding",
     "evaluation", "blanks", "intervals", "paths", "t5", "t5_layers", "t5_attention", "span_noise",
     "spans", "seq2seq", "rewriting", "families", "family_tables", "huggingface_config",
-    "huggingface", "hub_files", "agreement", "subwords", "published_tokenizers",
+    "huggingface", "hub_files", "agreement", "subwords", "published_tokenizers", "rouge", "tasks",
+    "text_to_text", "pairs", "pair_sampling", "next_sentence", "flops", "questions", "shortlists",
+    "infilling", "unmasking", "hidden_markov", "oracles", "span_oracle",
 ]  # fmt: skip
 
 

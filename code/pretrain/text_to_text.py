@@ -1,0 +1,244 @@
+"""Text to text: every task is trained by the same loss and answered by the same decoding.
+
+Paper: Raffel et al. 2020 (arXiv:1910.10683), sections 2.4 (prefixes) and 3.5.2 (mixing).
+
+Implemented: batches of `pretrain.tasks`, a mixture of losses (span corruption, from
+`pretrain.seq2seq`, can be one of them), and answers as strings. Left out: proportions that follow
+the sizes of the data sets.
+
+A target is encoded with a blank before it, as a word inside a text is: with the book's
+vocabularies, "head" after a blank is another token than "head" at a text's start.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from pretrain.objectives import IGNORE_INDEX, BatchLoss, note_settings
+from pretrain.rewriting import generate_from
+from pretrain.seq2seq import seq2seq_loss
+from pretrain.subwords import SubwordTokenizer
+from pretrain.t5 import T5
+from pretrain.tasks import TASKS, Example, Task
+
+__all__ = [
+    "TASKS", "Batch", "Example", "Pair", "Task", "collate", "encode_examples", "encode_text",
+    "mixture_loss", "predict", "task_loss",
+]  # fmt: skip
+
+
+class Pair(NamedTuple):
+    """One encoded example; both parts end with the end-of-sequence id."""
+
+    source: Tensor
+    """int64 (S,)."""
+    target: Tensor
+    """int64 (T,)."""
+
+
+class Batch(NamedTuple):
+    """Several encoded examples, padded on the right."""
+
+    inputs: Tensor
+    """int64 (B, S)."""
+    labels: Tensor
+    """int64 (B, T), IGNORE_INDEX behind the end."""
+    input_mask: Tensor
+    """bool (B, S): True = real token of inputs."""
+
+
+def encode_text(text: str, tokenizer: SubwordTokenizer, max_len: int) -> Tensor:
+    """Encode one text and close it.
+
+    Args:
+        text: Any text; an empty one gives only the end.
+        tokenizer: With an end-of-sequence id.
+        max_len: Most tokens, the end included; what is too long loses its end, never its prefix.
+
+    Returns:
+        int64 (T,), 1 <= T <= max_len.
+
+    Raises:
+        ValueError: max_len < 1.
+    """
+    if max_len < 1:
+        raise ValueError(f"expected max_len >= 1, got {max_len}")
+    end = torch.tensor([tokenizer.eos_id])
+    return torch.cat([tokenizer.encode(text)[: max_len - 1], end])
+
+
+def encode_examples(
+    examples: Sequence[Example],
+    tokenizer: SubwordTokenizer,
+    *,
+    max_source_len: int,
+    max_target_len: int,
+) -> list[Pair]:
+    """Encode sources, and targets with a blank before them.
+
+    Args:
+        examples: The examples.
+        tokenizer: With an end-of-sequence id.
+        max_source_len: Most tokens of a source, the end included.
+        max_target_len: Most tokens of a target, the end included.
+
+    Returns:
+        One pair for each example.
+
+    Raises:
+        ValueError: A length below 1.
+    """
+    return [
+        Pair(
+            encode_text(example.source, tokenizer, max_source_len),
+            encode_text(" " + example.target, tokenizer, max_target_len),
+        )
+        for example in examples
+    ]
+
+
+def collate(pairs: Sequence[Pair], *, pad_id: int) -> Batch:
+    """Put encoded examples into rectangles.
+
+    Args:
+        pairs: At least one.
+        pad_id: Fills the inputs.
+
+    Returns:
+        Inputs, labels and mask, each as long as its longest row.
+
+    Raises:
+        ValueError: No example.
+    """
+    if not pairs:
+        raise ValueError("expected at least one example, got none")
+    sources = [pair.source for pair in pairs]
+    inputs = pad_sequence(sources, batch_first=True, padding_value=pad_id)
+    targets = [pair.target for pair in pairs]
+    labels = pad_sequence(targets, batch_first=True, padding_value=IGNORE_INDEX)
+    lens = torch.tensor([len(source) for source in sources])
+    return Batch(inputs, labels, torch.arange(inputs.shape[1]) < lens[:, None])
+
+
+def task_loss(
+    examples: Sequence[Example],
+    tokenizer: SubwordTokenizer,
+    *,
+    batch_size: int,
+    max_source_len: int,
+    max_target_len: int,
+) -> BatchLoss:
+    """Make the loss of one task on examples that are drawn at random, with replacement.
+
+    Args:
+        examples: Of the training split, at least one.
+        tokenizer: With padding and end-of-sequence ids.
+        batch_size: Examples in a batch B.
+        max_source_len: Most tokens of a source, the end included.
+        max_target_len: Most tokens of a target, the end included.
+
+    Returns:
+        A function of model and generator; mean loss in nats per token of the targets, ends
+        included.
+
+    Raises:
+        ValueError: No example, or a length below 1.
+
+    Source: Raffel et al. 2020 (arXiv:1910.10683), section 2.4: one loss for all tasks.
+    """
+    if not examples:
+        raise ValueError("expected at least one example, got none")
+    lens = {"max_source_len": max_source_len, "max_target_len": max_target_len}
+    pairs = encode_examples(examples, tokenizer, **lens)
+
+    def loss(model: nn.Module, generator: Generator) -> Tensor:
+        """Draw examples and score their targets."""
+        chosen = torch.randint(len(pairs), (batch_size,), generator=generator).tolist()
+        batch = collate([pairs[i] for i in chosen], pad_id=tokenizer.pad_id)
+        return seq2seq_loss(model, *batch, pad_id=tokenizer.pad_id)
+
+    ids = torch.cat([part for pair in pairs for part in pair])
+    return note_settings(loss, ids, kind="task", batch_size=batch_size, **lens)
+
+
+def mixture_loss(losses: Mapping[str, BatchLoss], proportions: Mapping[str, float]) -> BatchLoss:
+    """Make a loss that takes one of several at each step.
+
+    Args:
+        losses: By the name of the task; each must know its settings (`note_settings`).
+        proportions: Of the steps that each task gets, by the same names; > 0, any sum.
+
+    Returns:
+        A function of model and generator; mean loss in nats per token of the drawn task's batch.
+
+    Raises:
+        ValueError: Other names, a proportion that is not positive, or a loss without settings.
+
+    Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.5.2. differs: there, examples of all
+        tasks stand in one batch, so that a task with longer targets weighs more; here a batch
+        holds one task, and its proportion is its share of the steps.
+    """
+    if set(losses) != set(proportions) or not losses or min(proportions.values()) <= 0:
+        raise ValueError(f"expected proportions > 0 of {sorted(losses)}, got {dict(proportions)}")
+    unknown = [name for name, loss in losses.items() if not hasattr(loss, "settings")]
+    if unknown:
+        raise ValueError(f"expected losses that know their settings, {unknown} do not")
+    names = list(losses)
+    shares = torch.tensor([float(proportions[name]) for name in names])
+
+    def loss(model: nn.Module, generator: Generator) -> Tensor:
+        """Draw a task, and score a batch of it."""
+        drawn = int(torch.multinomial(shares, 1, generator=generator))
+        return losses[names[drawn]](model, generator)
+
+    parts = {f"{name}.{k}": v for name in names for k, v in vars(losses[name])["settings"].items()}
+    # The parts' own settings tell their data apart; the mixture has none but its shares.
+    return note_settings(loss, shares, kind="mixture", proportions=dict(proportions), **parts)
+
+
+def predict(
+    model: T5,
+    tokenizer: SubwordTokenizer,
+    sources: Sequence[str],
+    *,
+    max_source_len: int,
+    max_new_tokens: int,
+    batch_size: int = 64,
+) -> list[str]:
+    """Answer each source greedily.
+
+    Args:
+        model: Dropout is switched off meanwhile.
+        tokenizer: Its vocabulary.
+        sources: Prefix and text of each question.
+        max_source_len: Most tokens of a source that are read, the end included.
+        max_new_tokens: Most tokens of an answer, the end included.
+        batch_size: Questions at once.
+
+    Returns:
+        One answer for each source, without its end and the blanks around it; special tokens that
+        the model writes appear by their names.
+
+    Raises:
+        ValueError: A length below 1.
+    """
+    encoded = [encode_text(source, tokenizer, max_source_len) for source in sources]
+    answers = []
+    for start in range(0, len(encoded), batch_size):
+        part = [Pair(source, source) for source in encoded[start : start + batch_size]]
+        inputs, _, mask = collate(part, pad_id=tokenizer.pad_id)
+        written = generate_from(
+            model, inputs, max_new_tokens, attention_mask=mask, eos_id=tokenizer.eos_id,
+            pad_id=tokenizer.pad_id, greedy=True,
+        )  # fmt: skip
+        answers += [_answer(row.tolist(), tokenizer) for row in written]
+    return answers
+
+
+def _answer(ids: list[int], tokenizer: SubwordTokenizer) -> str:
+    """Write ids as text, up to the first end."""
+    end = ids.index(tokenizer.eos_id) if tokenizer.eos_id in ids else len(ids)
+    return tokenizer.decode(ids[:end]).strip()
