@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped]
-from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
 from t5_study import (
     ask,
     by_length,
