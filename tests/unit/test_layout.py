@@ -17,7 +17,7 @@ CORE = [
     "spans", "seq2seq", "rewriting", "families", "family_tables", "huggingface_config",
     "huggingface", "hub_files", "agreement", "subwords", "published_tokenizers", "rouge", "tasks",
     "text_to_text", "pairs", "pair_sampling", "next_sentence", "flops", "questions", "shortlists",
-    "infilling", "unmasking", "hidden_markov", "oracles", "span_oracle",
+    "infilling", "infilling_loss", "unmasking", "hidden_markov", "oracles", "span_oracle",
 ]  # fmt: skip
 
 
