@@ -5,7 +5,8 @@ al. 2018 for warm-up followed by decay.
 
 Implemented: parameter groups, learning-rate schedule, steps relative to a parameter's size (which
 T5 needs), clipping, loss history, evaluation on the way, exact resume (`pretrain.resume`). Left
-out: mixed precision, gradient accumulation, several devices.
+out: mixed precision, gradient accumulation, several devices; for these see `pretrain.train`, which
+takes the same step (`pretrain.step`).
 """
 
 import math
@@ -22,6 +23,7 @@ from pretrain.evaluation import evaluating
 from pretrain.objectives import BatchLoss
 from pretrain.report import is_interactive
 from pretrain.resume import History, load_checkpoint, save_checkpoint
+from pretrain.step import update
 
 
 def learning_rate(step: int, *, n_steps: int, peak: float, n_warmup: int, final: float) -> float:
@@ -98,7 +100,10 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 @torch.no_grad()
 def _size(parameter: Tensor) -> float:
     """Give the root mean square of a parameter, and not less than 1e-3."""
-    return max(1e-3, parameter.norm().item() / parameter.numel() ** 0.5)
+    norm: Any = parameter.norm()
+    if hasattr(norm, "full_tensor"):  # this process holds one part of a sharded parameter
+        norm = norm.full_tensor()
+    return max(1e-3, norm.item() / parameter.numel() ** 0.5)
 
 
 def train_step(
@@ -125,14 +130,7 @@ def train_step(
         FloatingPointError: The loss is not finite.
     """
     loss = batch_loss(model, generator)
-    value = float(loss.detach())
-    if not math.isfinite(value):
-        raise FloatingPointError(f"expected a finite loss, got {value}")
-    optimizer.zero_grad()
-    torch.autograd.backward(loss)
-    nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
-    optimizer.step()
-    return value
+    return update(model, optimizer, [loss], clip_norm=clip_norm)
 
 
 def fit(
