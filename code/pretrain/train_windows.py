@@ -1,0 +1,211 @@
+"""Which windows of text the samples of a step are, for `pretrain.train`.
+
+Implemented: windows at random places of a text in memory; windows one after another, of a text in
+memory or of a stream that is tokenised while it is read. The last two are the same windows: window
+n starts n * seq_len tokens into the text, which begins anew where it ends. Left out: reading of
+different parts of a stream by different processes. Every process reads all of it and takes its own
+windows, so that their number changes nothing.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.objectives import random_windows
+from pretrain.train_data import Encode, column_of, open_dataset
+from pretrain.train_options import ConfigError, DataOptions
+
+
+class RandomWindows:
+    """Windows of a text in memory, each at a place that its generator draws."""
+
+    def __init__(self, ids: Tensor, *, window_len: int) -> None:
+        """Keep the text.
+
+        Args:
+            ids: int64 (L,).
+            window_len: Tokens in a window.
+
+        Raises:
+            ConfigError: The text is shorter than a window.
+        """
+        if len(ids) < window_len:
+            raise ConfigError(
+                f"data.seq_len: expected a text of at least {window_len} tokens, got {len(ids)}"
+            )
+        self.ids, self.window_len = ids, window_len
+
+    def read(self, number: int, generator: Generator) -> Tensor:
+        """Draw a window; its number in the run does not matter.
+
+        Args:
+            number: Number of the sample, counted over all steps.
+            generator: Source of randomness.
+
+        Returns:
+            int64 (window_len,).
+        """
+        return random_windows(self.ids, 1, self.window_len, generator=generator)[0]
+
+
+class ConsecutiveWindows:
+    """Windows of a text in memory, one after another, and again from the start."""
+
+    def __init__(self, ids: Tensor, *, seq_len: int, window_len: int) -> None:
+        """Keep the text.
+
+        Args:
+            ids: int64 (L,), L >= 1.
+            seq_len: Tokens between the starts of two windows.
+            window_len: Tokens in a window.
+        """
+        self.ids, self.seq_len, self.window_len = ids, seq_len, window_len
+
+    def read(self, number: int, generator: Generator) -> Tensor:
+        """Cut out a window; nothing is drawn.
+
+        Args:
+            number: Number of the sample, counted over all steps.
+            generator: Is left for the corruption.
+
+        Returns:
+            int64 (window_len,).
+        """
+        start = number * self.seq_len
+        return self.ids[torch.arange(start, start + self.window_len) % len(self.ids)]
+
+
+class StreamedWindows:
+    """The same windows, of a text that is read as far as they need and then forgotten."""
+
+    def __init__(
+        self, open_rows: Callable[[], Any], encode: Encode, *, seq_len: int, window_len: int
+    ) -> None:
+        """Open the stream at its start.
+
+        Args:
+            open_rows: Gives an object with rows to go through and `state_dict` and
+                `load_state_dict`, for one pass.
+            encode: Turns a row into ids.
+            seq_len: Tokens between the starts of two windows.
+            window_len: Tokens in a window.
+        """
+        self.open_rows, self.encode = open_rows, encode
+        self.seq_len, self.window_len = seq_len, window_len
+        self._first = 0  # place of the first token that is held, counted over all passes
+        self._held = torch.empty(0, dtype=torch.int64)
+        self._open()
+
+    def read(self, number: int, generator: Generator) -> Tensor:
+        """Cut out a window, reading on where it is not held yet; nothing is drawn.
+
+        Args:
+            number: Number of the sample, counted over all steps; not before `forget`.
+            generator: Is left for the corruption.
+
+        Returns:
+            int64 (window_len,).
+
+        Raises:
+            ValueError: The window was forgotten.
+            ConfigError: A pass through the text gave no token.
+        """
+        start = number * self.seq_len - self._first
+        if start < 0:
+            raise ValueError(
+                f"expected a window from token {self._first} on, got {number * self.seq_len}"
+            )
+        self._fill(start + self.window_len)
+        return self._held[start : start + self.window_len].clone()
+
+    def forget(self, number: int) -> None:
+        """Let go of the text before a window, also of text that was not read yet.
+
+        Args:
+            number: The first sample that will still be asked for.
+        """
+        n_past = number * self.seq_len - self._first
+        self._fill(n_past)
+        self._held = self._held[n_past:].clone()
+        self._first += n_past
+
+    def position(self) -> tuple[dict[str, Any], Tensor]:
+        """Say where the stream stands, for a resume.
+
+        Returns:
+            Values for JSON, and the tokens that were read and not forgotten, int64 (n,).
+        """
+        place = {"first": self._first, "rows": copy.deepcopy(self._rows.state_dict())}
+        return place, self._held
+
+    def go_to(self, place: dict[str, Any], held: Tensor) -> None:
+        """Put the stream where another one stood.
+
+        Args:
+            place: From `position`.
+            held: From `position`.
+        """
+        self._first, self._held = int(place["first"]), held.clone()
+        self._open(place["rows"])
+
+    def _open(self, state: dict[str, Any] | None = None) -> None:
+        """Start a pass, at its start or where a state says."""
+        self._rows = self.open_rows()
+        if state is not None:
+            self._rows.load_state_dict(state)
+        self._iterator: Iterator[str] = iter(self._rows)
+        self._pass_is_empty = state is None
+
+    def _fill(self, n_tokens: int) -> None:
+        """Read rows until so many tokens are held."""
+        parts, n_held = [self._held], len(self._held)
+        while n_held < n_tokens:
+            row = next(self._iterator, None)
+            if row is None:
+                if self._pass_is_empty:
+                    raise ConfigError("[data]: expected a text with at least one token, got none")
+                self._open()
+                continue
+            parts.append(self._encode(row))
+            n_held += len(parts[-1])
+            self._pass_is_empty &= len(parts[-1]) == 0
+        self._held = torch.cat(parts)
+
+    def _encode(self, row: str) -> Tensor:
+        """Turn a row into ids, and say where a character that cannot be written came from."""
+        try:
+            return self.encode(row)
+        except ValueError as error:
+            raise ConfigError(f"[data] and [tokenizer]: {error}") from error
+
+
+Windows = RandomWindows | ConsecutiveWindows | StreamedWindows
+
+
+class DatasetRows:
+    """One pass through a data set, as texts."""
+
+    def __init__(self, data: DataOptions) -> None:
+        """Open it.
+
+        Args:
+            data: Where it is.
+        """
+        self._dataset, self._column = open_dataset(data), column_of(data)
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the texts, one a row."""
+        rows: Iterable[dict[str, str]] = self._dataset
+        return (row[self._column] or "" for row in rows)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Say which row comes next."""
+        state: dict[str, Any] = self._dataset.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on at the row of a state."""
+        self._dataset.load_state_dict(state)
