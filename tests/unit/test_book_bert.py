@@ -22,9 +22,6 @@ TEXTS = [
     "Who's there? Nay, answer me.",
 ]
 N_RETRAINED = 4
-trained = pytest.mark.skipif(
-    not (CHECKPOINTS / "book_bert.safetensors").exists(), reason="book_bert is not trained yet"
-)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +89,6 @@ def test_no_unseen_text_is_trained_on(script: ModuleType) -> None:
         assert not seen & set(texts)
 
 
-@trained
 def test_card_names_the_text_and_the_recipe(script: ModuleType) -> None:
     """The card's hash is that of today's texts, and its recipe that of the script."""
     card = load_card("book_bert")
@@ -102,7 +98,6 @@ def test_card_names_the_text_and_the_recipe(script: ModuleType) -> None:
     assert card["seed"] == script.SEED
 
 
-@trained
 def test_size_and_vocabulary(script: ModuleType) -> None:
     """Two to five million parameters, ten megabytes at most, the stored vocabulary."""
     model, tokenizer = load_model("book_bert")
@@ -113,7 +108,6 @@ def test_size_and_vocabulary(script: ModuleType) -> None:
     assert tokenizer.to_dict() == TOKENIZER.to_dict()
 
 
-@trained
 @pytest.mark.slow
 def test_training_again_starts_with_the_recorded_losses(script: ModuleType) -> None:
     """The first steps of the recipe, run anew, give the losses on the card."""
@@ -133,7 +127,6 @@ def test_training_again_starts_with_the_recorded_losses(script: ModuleType) -> N
     assert history.losses == pytest.approx(card["first_losses_nats"][:N_RETRAINED], abs=2e-3)
 
 
-@trained
 @pytest.mark.slow
 def test_stored_weights_reach_the_recorded_loss(script: ModuleType) -> None:
     """The weights on disk, judged again, give the last validation loss of the card."""
