@@ -6,6 +6,9 @@ compared, for they answer other questions. So all are asked the same two of unse
 of 3 tokens is cut out of a window of 48, or one of a single token. They are told the length: bits
 per token are renormalised over ordinary tokens, and a span is written greedily until it is full.
 
+The pattern of spans is turned (`roll`): as released, a window's last token is always cut out, and
+an arm with a single span would never have read what stands behind one.
+
 A mean length of 1.2 stands for noise that is drawn token by token: at 15 %, its runs are
 1 / 0.85 = 1.18 tokens long on average.
 
@@ -64,7 +67,7 @@ def ask_spans(
 
 
 def arm_lens(arm: dict[str, Any]) -> dict[str, int]:
-    """Count what one window of the last stage costs: tokens that are read, and written."""
+    """Count what one window of the last stage costs, before a span is divided by the turn."""
     n_noise, n_spans = count_spans(
         SEQ_LEN, noise_share=arm["noise_share"], mean_span_len=arm["mean_span_len"]
     )
@@ -90,7 +93,12 @@ def run_arm(
     generator = Generator().manual_seed(1000 + seed)
     for seq_len, batch_size, n_steps, lr, final_lr in stages:
         loss = span_corruption_loss(
-            ids, batch_size=batch_size, seq_len=seq_len, **arm, **sentinels_of(tokenizer)
+            ids,
+            batch_size=batch_size,
+            seq_len=seq_len,
+            roll=True,
+            **arm,
+            **sentinels_of(tokenizer),
         )
         history = fit(
             model,
@@ -199,6 +207,7 @@ def main() -> None:
             "weight_decay": WEIGHT_DECAY,
             "relative_lr": True,
             "seq_len": SEQ_LEN,
+            "roll": True,
             "n_asked": n,
             "seeds": list(SEEDS[:n_seeds]),
             "reference": REFERENCE,

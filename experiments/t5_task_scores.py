@@ -31,7 +31,8 @@ PREFIXES = (*(task.prefix for task in TASKS.values()), "")
 
 def spread(examples: list[Example], n: int) -> list[Example]:
     """Take n examples at equal distances, so that all groups are among them."""
-    return [examples[i * len(examples) // n] for i in range(min(n, len(examples)))]
+    n = min(n, len(examples))
+    return [examples[i * len(examples) // n] for i in range(n)]
 
 
 def mean(values: list[float]) -> float:

@@ -1,7 +1,10 @@
 """One small T5, five tasks: span filling, reversed words, genre, sentiment, titles (T5-R2).
 
-Writes data/runs/text_to_text.json, and the model to data/checkpoints/t5_tasks.safetensors. It is
-trained once, with one seed; the intervals speak of the unseen questions, not of other trainings.
+Writes data/runs/text_to_text.json, and the model to data/checkpoints/t5_tasks.safetensors. Two arms
+are trained on the same mixture, for as many steps in windows of 64 tokens: one goes on from the
+book's T5 ("t5_subwords", with smaller steps and dropout), which is the model that is stored; the
+other starts from random weights. One seed each; the intervals speak of the unseen questions, not
+of other trainings.
 Unseen are the plays, films and words of the test split; for genre, where a split has one play of
 each, those of the validation split too, on which nothing was chosen.
 
@@ -9,7 +12,7 @@ Beside each answer stands what could embarrass it: the majority class and a logi
 word counts (scikit-learn's defaults), the source itself, the first words of a plot, its most
 frequent capitalised words, and the most frequent word of a title.
 
-Option --steps N gives the length of the last stage. --quick trains for a few steps on a few
+Option --quick trains for a few steps on a few
 examples, prints what it would record, and writes nothing.
 """
 
@@ -35,7 +38,7 @@ from t5_task_scores import (
 from torch import Generator
 from train_book_models import sentinels_of
 
-from pretrain.checkpoints import save_model
+from pretrain.checkpoints import load_model, save_model
 from pretrain.paths import CHECKPOINTS
 from pretrain.seq2seq import span_corruption_loss
 from pretrain.subwords import SubwordTokenizer, load_tokenizer
@@ -47,9 +50,14 @@ from pretrain.training import fit
 SEED = 0
 FILL_SEED = 41
 SHAPE: dict[str, Any] = {"d_model": 96, "n_layers": 2, "n_heads": 4}
+START = "t5_subwords"
 STAGE_KEYS = ("seq_len", "batch_size", "n_steps", "lr", "final_lr")
-STAGES = ((16, 128, 500, 0.04, 0.5), (64, 32, 8000, 0.04, 0.02))
+STAGES: dict[str, Any] = {
+    "pre-trained": ((64, 32, 8000, 0.01, 0.02),),
+    "from scratch": ((16, 128, 500, 0.04, 0.5), (64, 32, 8000, 0.04, 0.02)),
+}
 """STAGE_KEYS of each stage; seq_len is that of the span-filling windows, short ones first."""
+DROPOUT_PROB = {"pre-trained": 0.1, "from scratch": 0.0}
 N_WARMUP = 100
 WEIGHT_DECAY = 0.01
 MAX_SOURCE_LEN = 112  # tokens; cuts most plots and hardly anything else
@@ -72,22 +80,32 @@ def read_examples(*, quick: bool) -> tuple[dict[str, list[Example]], dict[str, l
     }
 
 
+def start_model(arm: str, tokenizer: SubwordTokenizer) -> T5:
+    """Make the model that an arm starts from, in training mode."""
+    torch.manual_seed(SEED)
+    model = T5(tokenizer.vocab_size, **SHAPE, dropout_prob=DROPOUT_PROB[arm])
+    if arm == "pre-trained":
+        model.load_state_dict(load_model(START)[0].state_dict())
+    return model
+
+
 def train_model(
-    tokenizer: SubwordTokenizer, examples: dict[str, list[Example]], stages: Any, *, resume: bool
-) -> tuple[T5, list[float]]:
+    arm: str, tokenizer: SubwordTokenizer, examples: dict[str, list[Example]], stages: Any,
+    *, resume: bool,
+) -> tuple[T5, list[float]]:  # fmt: skip
     """Train on the mixture, stage by stage.
 
     Args:
+        arm: "pre-trained" or "from scratch".
         tokenizer: The vocabulary.
         examples: Training examples of each supervised task.
-        stages: As STAGES.
+        stages: As one of STAGES.
         resume: Whether to go on from what a killed run left, and to leave it.
 
     Returns:
-        The model, and the mean training loss of every hundred steps, in nats.
+        The model in evaluation mode, and the mean training loss of every hundred steps, in nats.
     """
-    torch.manual_seed(SEED)
-    model = T5(tokenizer.vocab_size, **SHAPE)
+    model = start_model(arm, tokenizer)
     ids, generator = split_ids(tokenizer, "train"), Generator().manual_seed(1000 + SEED)
     losses: list[float] = []
     for number, (seq_len, batch_size, n_steps, lr, final_lr) in enumerate(stages):
@@ -112,29 +130,33 @@ def train_model(
             relative_lr=True,
             weight_decay=WEIGHT_DECAY,
             generator=generator,
-            checkpoint=run_file(number) if resume else None,
+            checkpoint=run_file(arm, number) if resume else None,
             checkpoint_every=500,
             progress=False,
         )
-        print(f"stage {number}: last 100 losses {mean(history.losses[-100:]):.3f}", flush=True)
+        print(
+            f"{arm}, stage {number}: last 100 losses {mean(history.losses[-100:]):.3f}", flush=True
+        )
         losses += history.losses
-    return model, [round(mean(losses[i : i + 100]), 4) for i in range(0, len(losses), 100)]
+    return model.eval(), [round(mean(losses[i : i + 100]), 4) for i in range(0, len(losses), 100)]
 
 
-def run_file(number: int) -> Path:
+def run_file(arm: str, number: int) -> Path:
     """Name the file that a killed run goes on from."""
-    return Path(tempfile.gettempdir()) / f"pretrain_t5_tasks_stage{number}.safetensors"
+    name = f"pretrain_t5_tasks_{arm.replace(' ', '_')}_stage{number}.safetensors"
+    return Path(tempfile.gettempdir()) / name
 
 
-def plan(*, quick: bool, last: int) -> list[tuple[int, int, int, float, float]]:
-    """Give the stages with the number of steps that the options ask for."""
-    n_steps = [20] * len(STAGES) if quick else [*(stage[2] for stage in STAGES[:-1]), last]
-    return [(*s[:2], n, *s[3:]) for s, n in zip(STAGES, n_steps, strict=True)]
+def plan(arm: str, *, quick: bool) -> list[tuple[int, int, int, float, float]]:
+    """Give the stages of an arm, a few steps each if quick."""
+    return [(*s[:2], 20 if quick else s[2], *s[3:]) for s in STAGES[arm]]
 
 
-def make_card(stages: Any, train: dict[str, list[Example]]) -> dict[str, Any]:
+def make_card(arm: str, stages: Any, train: dict[str, list[Example]]) -> dict[str, Any]:
     """Say how the model was made."""
     return {
+        "start": START if arm == "pre-trained" else "random weights",
+        "dropout_prob": DROPOUT_PROB[arm],
         "data": "training plays, their words, and training films (data/README.md)",
         "vocabulary": "plays_bpe",
         "seed": SEED,
@@ -183,37 +205,52 @@ def judge(
     }
 
 
-def main() -> None:
-    """Train, ask everything, and write the record and the model."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--steps", type=int, default=STAGES[-1][2])
-    options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
-    stages = plan(quick=options.quick, last=options.steps)
-    tokenizer = load_tokenizer("plays_bpe")
-    train, unseen = read_examples(quick=options.quick)
-    model, losses = train_model(tokenizer, train, stages, resume=not options.quick)
+def run_arm(
+    arm: str,
+    tokenizer: SubwordTokenizer,
+    train: dict[str, list[Example]],
+    unseen: dict[str, list[Example]],
+    *,
+    quick: bool,
+) -> tuple[T5, dict[str, Any], dict[str, Any]]:
+    """Train an arm and ask it everything; gives the model, its card and its scores."""
+    stages, cpu_started = plan(arm, quick=quick), time.process_time()
+    model, losses = train_model(arm, tokenizer, train, stages, resume=not quick)
     card = {
-        **make_card(stages, train),
+        **make_card(arm, stages, train),
         "n_parameters": sum(p.numel() for p in model.parameters()),
         "train_loss_every_100_steps_nats": losses,
         "training_cpu_seconds": round(time.process_time() - cpu_started),
     }
+    return model, card, judge(model, tokenizer, train, unseen, quick=quick)
+
+
+def main() -> None:
+    """Train both arms, ask everything, and write the record and the pre-trained arm's model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    started, cpu_started = time.time(), time.process_time()
+    tokenizer = load_tokenizer("plays_bpe")
+    train, unseen = read_examples(quick=quick)
+    arms = {arm: run_arm(arm, tokenizer, train, unseen, quick=quick) for arm in STAGES}
+    (model, card, scores), (_, scratch_card, scratch_scores) = arms.values()
     result = {
         "question": "Can one small model do five tasks, told apart by a prefix?",
         "interval": "95 %; over words for reversal, else a bootstrap over plays, films or windows",
         "n_seeds": 1,
         **card,
-        **judge(model, tokenizer, train, unseen, quick=options.quick),
+        **scores,
+        "from_scratch": {**scratch_card, **scratch_scores},
     }
-    if options.quick:
+    if quick:
         print(json.dumps(rounded(result), indent=1))
         return
     save_model(CHECKPOINTS / "t5_tasks.safetensors", model, tokenizer, card)
     write_run("text_to_text", result, started=started, cpu_started=cpu_started)
-    for number in range(len(stages)):
-        run_file(number).unlink(missing_ok=True)  # or the next run would find itself done
+    for arm in STAGES:
+        for number in range(len(STAGES[arm])):
+            run_file(arm, number).unlink(missing_ok=True)  # or the next run would find itself done
 
 
 if __name__ == "__main__":

@@ -196,7 +196,6 @@ def test_answer_ends_at_the_first_end(
         assert predict(small, tokenizer, ["sentiment: good"], **limits) == ["fresh"]
 
 
-@pytest.mark.skipif(not RECORDED.exists(), reason="the model of experiments/text_to_text.py")
 def test_recorded_model_is_small_and_does_what_its_record_says() -> None:
     """Four megabytes at most; on unseen words, about as many reversals as in the record."""
     assert RECORDED.stat().st_size <= 4_000_000
