@@ -13,11 +13,12 @@ MODULES = sorted((ROOT / "code" / "pretrain").glob("*.py"))
 CORE = [
     "masks", "positions", "attention", "dropout", "layers", "embeddings", "gpt", "bert",
     "tokenization", "objectives", "training", "step", "sharding", "resume", "checkpoints",
-    "generation", "decoding", "evaluation", "blanks", "intervals", "paths", "t5", "t5_layers", "t5_attention", "span_noise",
-    "spans", "seq2seq", "rewriting", "families", "family_tables", "huggingface_config",
-    "huggingface", "hub_files", "agreement", "subwords", "published_tokenizers", "rouge", "tasks",
-    "text_to_text", "pairs", "pair_sampling", "next_sentence", "flops", "questions", "shortlists",
-    "infilling", "infilling_loss", "unmasking", "hidden_markov", "oracles", "span_oracle",
+    "generation", "decoding", "evaluation", "blanks", "intervals", "paths", "t5", "t5_layers",
+    "t5_attention", "span_noise", "spans", "seq2seq", "rewriting", "families", "family_tables",
+    "huggingface_config", "huggingface", "hub_files", "agreement", "subwords",
+    "published_tokenizers", "rouge", "tasks", "text_to_text", "pairs", "pair_sampling",
+    "next_sentence", "flops", "questions", "shortlists", "infilling", "infilling_loss", "unmasking",
+    "hidden_markov", "oracles", "span_oracle",
 ]  # fmt: skip
 
 
