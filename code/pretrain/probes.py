@@ -1,0 +1,120 @@
+"""Linear probes on frozen states, with the control tasks that say how much the probe itself learns.
+
+Papers: Alain & Bengio 2016 (arXiv:1610.01644) for linear probes; Hewitt & Liang 2019
+(arXiv:1909.03368) for control tasks and selectivity.
+
+Implemented: ridge regression onto one-hot labels, whose strength is chosen on validation data; it
+has one solution, the same on every machine, and all strengths come from one decomposition. Control
+labels that belong to types of input, and selectivity. Left out: probes with hidden layers.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+from torch.nn import functional as F
+
+STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+"""Regularisation, as multiples of the mean eigenvalue of the states' covariance."""
+
+
+class Probe(NamedTuple):
+    """A linear map from states to scores of classes."""
+
+    mean: Tensor
+    """float64 (D,), subtracted first."""
+    weight: Tensor
+    """float64 (D, C)."""
+    bias: Tensor
+    """float64 (C,)."""
+
+    def scores(self, states: Tensor) -> Tensor:
+        """Score the classes of states (n, D); gives float64 (n, C)."""
+        return (states.double() - self.mean) @ self.weight + self.bias
+
+    def hits(self, states: Tensor, labels: Tensor) -> Tensor:
+        """Say which of the states (n, D) get their label int64 (n,) as the best class."""
+        return self.scores(states).argmax(dim=-1) == labels
+
+
+class Parts(NamedTuple):
+    """States and labels of the three splits."""
+
+    train: tuple[Tensor, Tensor]
+    """float (n, D) and int64 (n,)."""
+    validation: tuple[Tensor, Tensor]
+    test: tuple[Tensor, Tensor]
+
+
+def fit_probe(train: tuple[Tensor, Tensor], validation: tuple[Tensor, Tensor]) -> Probe:
+    """Fit one probe for each strength and keep the one that is best on validation data.
+
+    Args:
+        train: States float (n, D) and labels int64 (n,), the classes counting from 0.
+        validation: The same, of other plays or films.
+
+    Returns:
+        The best probe; of equally good ones the most regularised.
+
+    Raises:
+        ValueError: A validation label that training does not have, or other numbers of labels.
+    """
+    states, labels = train
+    n_classes = int(labels.max()) + 1
+    if len(states) != len(labels) or int(validation[1].max()) >= n_classes:
+        raise ValueError(
+            f"expected one label below {n_classes} for each state, got {len(labels)} labels for "
+            f"{len(states)} states, and {int(validation[1].max())} in validation"
+        )
+    mean = states.double().mean(dim=0)
+    centred = states.double() - mean
+    targets = F.one_hot(labels, n_classes).double()
+    bias = targets.mean(dim=0)
+    values, vectors = torch.linalg.eigh(centred.T @ centred / len(centred))
+    projected = vectors.T @ (centred.T @ (targets - bias) / len(centred))
+    probes = []
+    for strength in sorted(STRENGTHS, reverse=True):
+        shrunk = projected / (values.clamp(min=0) + strength * values.mean() + 1e-12)[:, None]
+        probes.append(Probe(mean, vectors @ shrunk, bias))
+    return max(probes, key=lambda probe: int(probe.hits(*validation).sum()))
+
+
+def probe_hits(parts: Parts) -> Tensor:
+    """Fit a probe on training states, choose its strength on validation, and ask the test states.
+
+    Args:
+        parts: States and labels of the three splits.
+
+    Returns:
+        bool (n,), which test states get their label.
+
+    Raises:
+        ValueError: As `fit_probe`.
+    """
+    return fit_probe(parts.train, parts.validation).hits(*parts.test)
+
+
+def control_labels(
+    types: Sequence[Sequence[str]], n_classes: int, *, generator: Generator
+) -> list[Tensor]:
+    """Draw one label for each type of input, the same wherever the type occurs.
+
+    A probe can only learn such labels by heart, so its accuracy on them says how much of the
+    accuracy on the real task it could owe to its memory for words.
+
+    Args:
+        types: One list for each split: the type of each item, such as its word.
+        n_classes: Number of classes of the real task.
+        generator: Of the labels.
+
+    Returns:
+        int64 (n,) for each split, uniform over 0..n_classes-1.
+
+    Source: Hewitt & Liang 2019 (arXiv:1909.03368), section 2. differs: uniform, not by the real
+        labels' frequencies, for our tasks are balanced.
+    """
+    known = sorted(set().union(*types))
+    drawn = torch.randint(n_classes, (len(known),), generator=generator).tolist()
+    label = dict(zip(known, drawn, strict=True))
+    return [torch.tensor([label[kind] for kind in split]) for split in types]
