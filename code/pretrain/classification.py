@@ -1,0 +1,259 @@
+"""Sorting texts into classes: a backbone, one vector for each text, one linear layer.
+
+Papers: Radford et al. 2018 (GPT-1: the last state) and Devlin et al. 2019 (arXiv:1810.04805: the
+first state) for fine-tuning with one new layer; Reimers and Gurevych 2019 (arXiv:1908.10084) for
+the mean of all states.
+
+Implemented: one classifier over a GPT, a BERT or a T5's encoder; vectors of a frozen backbone;
+batches of like length; the loss. Left out: BERT's pooler, pairs of texts, several labels a text.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from pretrain.evaluation import evaluating
+from pretrain.gpt import GPT
+from pretrain.objectives import BatchLoss
+
+POOLINGS = ("mean", "first", "last")
+"""How the states of a text become one vector."""
+_POOL = 8  # batches that are drawn together, to be sorted by length
+
+
+def read_states(backbone: Any, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    """Give the states below a model's own head.
+
+    Args:
+        backbone: A GPT, a BERT or a T5, of which only the encoder reads.
+        ids: int64 (B, T), token ids.
+        attention_mask: bool (B, T), True = real token; None = all real.
+
+    Returns:
+        float (B, T, D).
+    """
+    read = backbone.hidden if isinstance(backbone, GPT) else backbone.encode
+    states: Tensor = read(ids, attention_mask)
+    return states
+
+
+def pool_states(states: Tensor, attention_mask: Tensor, pooling: str) -> Tensor:
+    """Make one vector of the states of each text; padding has no part in it.
+
+    Args:
+        states: float (B, T, D).
+        attention_mask: bool (B, T), True = real token, padding on the right.
+        pooling: "mean" of the real tokens' states, the "first" state, or the "last" real one.
+
+    Returns:
+        float (B, D).
+
+    Raises:
+        ValueError: Another pooling, shapes that differ, or a text without a real first token.
+    """
+    if pooling not in POOLINGS:
+        raise ValueError(f"expected pooling from {POOLINGS}, got {pooling!r}")
+    if attention_mask.shape != states.shape[:2] or not attention_mask[:, 0].all():
+        raise ValueError(
+            f"expected a mask of shape {tuple(states.shape[:2])} with True in its first column, "
+            f"got shape {tuple(attention_mask.shape)}"
+        )
+    if pooling == "first":
+        return states[:, 0]
+    n_real = attention_mask.sum(dim=1)  # (B,)
+    if pooling == "last":
+        return states[torch.arange(len(states)), n_real - 1]
+    real = states.masked_fill(~attention_mask[..., None], 0.0)
+    return real.sum(dim=1) / n_real[:, None]
+
+
+class TextClassifier(nn.Module):
+    """A backbone and one new linear layer over its pooled states."""
+
+    def __init__(self, backbone: Any, n_classes: int, *, pooling: str = "mean") -> None:
+        """Put an untrained layer on a backbone.
+
+        Args:
+            backbone: A GPT, a BERT or a T5, trained or not. It is not copied: training the
+                classifier changes it.
+            n_classes: Number of classes C.
+            pooling: "mean", "first" or "last"; a GPT's first state has read one token only.
+
+        Raises:
+            ValueError: Fewer than two classes, or a pooling that tells nothing.
+
+        Source: Radford et al. 2018 (GPT-1), section 3.2; Devlin et al. 2019, section 4.1.
+        """
+        super().__init__()
+        if n_classes < 2 or pooling not in POOLINGS:
+            raise ValueError(
+                f"expected n_classes >= 2 and pooling from {POOLINGS}, got {n_classes}, {pooling!r}"
+            )
+        if isinstance(backbone, GPT) and pooling == "first":
+            raise ValueError("expected pooling 'mean' or 'last' for a GPT, got 'first'")
+        self.backbone = backbone
+        self.pooling = pooling
+        self.head = nn.Linear(backbone.options["d_model"], n_classes)
+        nn.init.normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+
+    def features(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Give one vector for each text.
+
+        Args:
+            ids: int64 (B, T), token ids, padding on the right.
+            attention_mask: bool (B, T), True = real token; None = all real.
+
+        Returns:
+            float (B, D).
+        """
+        states = read_states(self.backbone, ids, attention_mask)
+        real = torch.ones_like(ids, dtype=torch.bool) if attention_mask is None else attention_mask
+        return pool_states(states, real, self.pooling)
+
+    def forward(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Score the classes of each text, float (B, C); arguments as in `features`."""
+        logits: Tensor = self.head(self.features(ids, attention_mask))
+        return logits
+
+
+def pad_texts(texts: Sequence[Tensor], pad_id: int) -> tuple[Tensor, Tensor | None]:
+    """Put texts into a rectangle, padding on the right.
+
+    Args:
+        texts: int64 (T_i,) each, none empty.
+        pad_id: Fills the rows.
+
+    Returns:
+        ids, int64 (B, T), and the mask, bool (B, T), True = real token; None when all are real.
+
+    Raises:
+        ValueError: No text, or an empty one.
+    """
+    if not texts or min(map(len, texts)) == 0:
+        raise ValueError(f"expected texts of one token or more, got lengths {[*map(len, texts)]}")
+    ids = pad_sequence(list(texts), batch_first=True, padding_value=pad_id)
+    lengths = torch.tensor([len(text) for text in texts])
+    mask = torch.arange(ids.shape[1]) < lengths[:, None]  # (B, T)
+    return ids, None if mask.all() else mask
+
+
+@torch.no_grad()
+def in_batches(
+    function: Callable[[Tensor, Tensor | None], Tensor],
+    texts: Sequence[Tensor],
+    *,
+    pad_id: int,
+    batch_size: int = 64,
+) -> Tensor:
+    """Apply a function to all texts, those of like length together, without gradients.
+
+    Args:
+        function: Maps ids (B, T) and mask (B, T) or None to rows (B, ...).
+        texts: int64 (T_i,) each.
+        pad_id: Fills the shorter rows of a batch.
+        batch_size: Texts at once.
+
+    Returns:
+        float (N, ...), in the order of the texts.
+    """
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    parts = [
+        function(*pad_texts([texts[i] for i in order[start : start + batch_size]], pad_id))
+        for start in range(0, len(order), batch_size)
+    ]
+    return torch.cat(parts)[torch.tensor(order).argsort()]
+
+
+def text_features(
+    backbone: Any, texts: Sequence[Tensor], *, pad_id: int, pooling: str = "mean"
+) -> Tensor:
+    """Read texts with a frozen backbone: one vector for each.
+
+    Args:
+        backbone: A GPT, a BERT or a T5.
+        texts: int64 (T_i,) each.
+        pad_id: Fills the shorter rows of a batch.
+        pooling: "mean", "first" or "last".
+
+    Returns:
+        float (N, D), without gradients.
+    """
+    frozen = TextClassifier(backbone, 2, pooling=pooling)
+    with evaluating(frozen):
+        return in_batches(frozen.features, texts, pad_id=pad_id)
+
+
+def predict_classes(classifier: TextClassifier, texts: Sequence[Tensor], *, pad_id: int) -> Tensor:
+    """Choose the class with the highest score for each text.
+
+    Args:
+        classifier: Read in evaluation mode.
+        texts: int64 (T_i,) each.
+        pad_id: Fills the shorter rows of a batch.
+
+    Returns:
+        int64 (N,).
+    """
+    with evaluating(classifier):
+        return in_batches(classifier, texts, pad_id=pad_id).argmax(dim=-1)
+
+
+def length_batches(
+    lengths: Sequence[int], batch_size: int, generator: Generator
+) -> Iterator[list[int]]:
+    """Deal out all texts once, in random order, in batches of like length.
+
+    Eight batches are drawn together, sorted by length, cut, and shuffled: little padding.
+
+    Args:
+        lengths: Tokens of each text.
+        batch_size: Texts in a batch B.
+        generator: Source of randomness.
+
+    Yields:
+        Places of the texts of a batch, B of them, fewer in one batch at the end of a pass.
+    """
+    order = torch.randperm(len(lengths), generator=generator).tolist()
+    for start in range(0, len(order), _POOL * batch_size):
+        pool = sorted(order[start : start + _POOL * batch_size], key=lambda i: lengths[i])
+        starts = torch.arange(0, len(pool), batch_size)
+        for first in starts[torch.randperm(len(starts), generator=generator)].tolist():
+            yield pool[first : first + batch_size]
+
+
+def classification_loss(
+    texts: Sequence[Tensor], labels: Sequence[int], *, batch_size: int, pad_id: int
+) -> BatchLoss:
+    """Make the loss of a classifier on labelled texts, pass after pass.
+
+    Args:
+        texts: int64 (T_i,) each.
+        labels: The class of each, 0..C-1.
+        batch_size: Texts in a batch B.
+        pad_id: Fills the shorter rows of a batch.
+
+    Returns:
+        A function of classifier and generator, for one training; mean loss in nats per text.
+
+    Raises:
+        ValueError: No texts, or another number of labels.
+    """
+    if not texts or len(texts) != len(labels):
+        raise ValueError(f"expected as many labels, got {len(texts)} texts, {len(labels)} labels")
+    lengths = [len(text) for text in texts]
+    left: list[list[int]] = []
+
+    def loss(model: nn.Module, generator: Generator) -> Tensor:
+        """Take the next batch and score its labels."""
+        if not left:
+            left.extend(length_batches(lengths, batch_size, generator))
+        batch = left.pop(0)
+        logits = model(*pad_texts([texts[i] for i in batch], pad_id))
+        return F.cross_entropy(logits, torch.tensor([labels[i] for i in batch]))
+
+    return loss

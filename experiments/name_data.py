@@ -1,0 +1,88 @@
+"""Passages of the name study: words of plays, a tag for each, and how the mini models read them.
+
+Every passage holds a name, so the shares of wrong and missed names are those of a reader who knows
+that. The names of validation and test passages stand nowhere in the training plays.
+"""
+
+from functools import cache
+
+import torch
+from mini_models import TOKENIZER
+from torch import Generator, Tensor
+from worldview_questions import SEQ_LEN
+
+from pretrain.play_names import TAGS, NamePassage, read_names
+from pretrain.tagging import Words
+
+N_PASSAGES = (32, 128, 512, 2048)
+"""Numbers of labelled passages; the study adds all of them."""
+TUNED_AT = {128: (100, 101), 2048: (100,)}
+"""Numbers of passages at which the settings are tried, and with which seeds."""
+SIZES: dict[str, int] = {}  # of splits that `--quick` makes smaller
+
+
+def encode_words(words: tuple[str, ...]) -> Words:
+    """Encode a passage between two [SEP], as the mini models met texts in their pre-training.
+
+    Args:
+        words: Words of a passage.
+
+    Returns:
+        The tokens, and the place of each word's last one.
+    """
+    pieces: list[Tensor] = [torch.tensor([TOKENIZER.sep_id])]
+    ends: list[int] = []
+    for place, word in enumerate(words):
+        pieces.append(TOKENIZER.encode(f" {word}" if place else word))
+        ends.append(sum(map(len, pieces)) - 1)
+    return Words(torch.cat([*pieces, pieces[0]]), torch.tensor(ends))
+
+
+@cache
+def passages(split: str) -> tuple[NamePassage, ...]:
+    """Give the passages of a split that hold a name and fit into the mini models' window."""
+    found = [
+        passage
+        for passage in read_names(split)
+        if set(passage.tags) != {"O"} and len(encode_words(passage.words).ids) <= SEQ_LEN
+    ]
+    step = max(1, len(found) // SIZES.get(split, len(found)))
+    return tuple(found[::step][: SIZES.get(split)])
+
+
+@cache
+def encoded(split: str) -> list[Words]:
+    """Encode the passages of a split."""
+    return [encode_words(passage.words) for passage in passages(split)]
+
+
+def classes(split: str) -> list[list[int]]:
+    """Give the places in TAGS of the tags of a split."""
+    return [[TAGS.index(tag) for tag in passage.tags] for passage in passages(split)]
+
+
+def n_passages() -> list[int]:
+    """List the numbers of labelled passages, all of them last."""
+    n_all = len(passages("train"))
+    return [*(n for n in N_PASSAGES if n < n_all), n_all]
+
+
+def subset(n: int, seed: int) -> list[int]:
+    """Draw passages; those of a smaller n are the first of a larger one.
+
+    Args:
+        n: Number of passages.
+        seed: Seed of the draw.
+
+    Returns:
+        n places in `passages("train")`.
+
+    Raises:
+        ValueError: More passages than there are.
+    """
+    n_all = len(passages("train"))
+    if not 1 <= n <= n_all:
+        raise ValueError(f"expected n in 1..{n_all}, got {n}")
+    order = torch.randperm(n_all, generator=Generator().manual_seed(7000 + seed))
+    places: list[int] = order[:n].tolist()
+    return places

@@ -1,0 +1,241 @@
+"""Measure what pre-training on plays is worth for finding names in unseen plays (ADV-R2).
+
+The second task of chapter 8: mark the words that name a character. The mini models have read the
+training plays; no passage of validation and test holds a name that stands anywhere in them, so a
+name must be known by its use. A tagger learns from 32, 128, 512, 2,048 and all passages. Every
+method has four settings, tried at 128 and 2,048 passages on the validation plays with subsets that
+are not used again.
+
+    python experiments/name_study.py            # about 30 CPU-minutes; goes on after a stop
+    python experiments/name_study.py --quick    # a few passages; prints, keeps nothing
+
+The mini models must be there before (`mini_models.py`). Writes data/runs/name_study.json.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from bert_study import rounded, seed_interval, write_run
+from finished_arms import FinishedArms
+from label_statistics import needed_labels
+from mini_models import digest
+from name_data import SIZES, TUNED_AT, n_passages, passages
+from name_methods import ALL_STEPS, ARMS, STEPS, run
+from numpy.typing import NDArray
+
+from pretrain.play_baselines import name_rules, name_scores, name_spans
+from pretrain.play_names import TAGS
+
+SEEDS = (0, 1, 2)
+REFERENCES = ("scratch", "features")
+N_RESAMPLES = 2000
+Array = NDArray[np.float64]
+Get = Callable[[str, Callable[[], Any]], Any]
+QUICK_SIZES = {"train": 130, "validation": 30, "test": 60}
+
+
+def count_names(marked: list[list[int]], split: str) -> list[list[int]]:
+    """Count for each passage the names found, marked and there.
+
+    Args:
+        marked: Places in TAGS for each word.
+        split: The split that was marked.
+    """
+    counts = []
+    for row, passage in zip(marked, passages(split), strict=True):
+        found, true = set(name_spans([TAGS[i] for i in row])), set(name_spans(passage.tags))
+        counts.append([len(found & true), len(found), len(true)])
+    return counts
+
+
+def f1(counts: Array) -> Array:
+    """Give F1 from counts of names found, marked and there, (..., 3)."""
+    return 2 * counts[..., 0] / np.maximum(counts[..., 1] + counts[..., 2], 1)
+
+
+def attempt(name: str, place: int, n: int, seed: int, split: str) -> dict[str, Any]:
+    """Run one training: its counts for each passage, and its time."""
+    outcome = run(ARMS[name], ARMS[name].grid[place], n, seed, split)
+    counts = count_names(outcome.marked, split)
+    score = f1(np.sum(np.array(counts, dtype=float), axis=0)).item()
+    print(f"{name} n {n} seed {seed} setting {place} {split} {score:.3f}", flush=True)
+    return {"counts": counts, "cpu_seconds": outcome.cpu_seconds, "f1": score}
+
+
+def choose(get: Get, name: str, n: int) -> tuple[int, list[float]]:
+    """Try the settings of an arm at n passages: the place of the best, and the mean F1 of each."""
+    seeds = TUNED_AT.get(n, (100,))
+    means = []
+    for place in range(len(ARMS[name].grid)):
+        found = [
+            get(f"{name} {n} {place} {s}", partial(attempt, name, place, n, s, "validation"))["f1"]
+            for s in seeds
+        ]
+        means.append(sum(found) / len(found))
+    return means.index(max(means)), means
+
+
+def draws() -> Array:
+    """Draw test passages with replacement: how often each is in each resample, (R, P)."""
+    n = len(passages("test"))
+    rng = np.random.default_rng(0)
+    return rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES).astype(float)
+
+
+def interval(mean: float, values: Array) -> dict[str, float]:
+    """Put a mean and the middle 95 % of its resamples together."""
+    low, high = np.quantile(values, [0.025, 0.975])
+    return {"mean": float(mean), "low": float(low), "high": float(high)}
+
+
+class Found(dict[int, Array]):
+    """Counts of an arm by number of passages, (S, P, 3) each."""
+
+    def mean(self, n: int) -> float:
+        """Give the mean F1 over seeds."""
+        return float(f1(self[n].sum(axis=1)).mean())
+
+    def resampled(self, n: int, weights: Array) -> Array:
+        """Give the mean F1 over seeds in each resample, (R,)."""
+        return f1(np.einsum("rp,spc->rsc", weights, self[n])).mean(axis=1)
+
+
+def compare(first: Found, second: Found, n: int, weights: Array) -> dict[str, Any]:
+    """Give the difference of two arms on the same passages, and in how many plays it is above 0."""
+    plays = [passage.play for passage in passages("test")]
+    above = 0
+    for play in set(plays):
+        mine = np.array([p == play for p in plays])
+        gaps = [f1(arm[n][:, mine].sum(axis=1)).mean() for arm in (first, second)]
+        above += bool(gaps[0] > gaps[1])
+    values = first.resampled(n, weights) - second.resampled(n, weights)
+    gap = interval(first.mean(n) - second.mean(n), values)
+    return {**gap, "plays_above": above, "n_plays": len(set(plays))}
+
+
+def worth(arm: Found, reference: Found, n: int, weights: Array) -> dict[str, Any]:
+    """Say how many times the passages a reference needs, to be as good as an arm at n."""
+    sizes = sorted(reference)
+    curve = np.array([reference.mean(m) for m in sizes])
+    labels, where = needed_labels(sizes, curve, arm.mean(n))
+    curves = np.stack([reference.resampled(m, weights) for m in sizes], axis=1)
+    needed = [
+        needed_labels(sizes, c, t)[0]
+        for c, t in zip(curves, arm.resampled(n, weights), strict=True)
+    ]
+    low, high = np.quantile(needed, [0.025, 0.975])
+    return {
+        "k": labels / n, "low": float(low) / n, "high": float(high) / n,
+        "more_than_all": where == "more", "fewer_than_least": where == "fewer",
+        "low_is_bound": low in (sizes[0], sizes[-1]),
+        "high_is_bound": high in (sizes[0], sizes[-1]),
+    }  # fmt: skip
+
+
+def study(get: Get, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Run all arms and compare them."""
+    weights, sizes = draws(), n_passages()
+    arms, found = {}, {}
+    for name, arm in ARMS.items():
+        chosen = {n: choose(get, name, n) for n in TUNED_AT if n <= sizes[-1]}
+        use = {n: chosen[max([m for m in chosen if m <= n], default=min(chosen))] for n in sizes}
+        runs = {
+            n: [
+                get(f"{name} {n} test {s}", partial(attempt, name, use[n][0], n, s, "test"))
+                for s in seeds
+            ]
+            for n in sizes
+        }
+        found[name] = Found({n: np.array([r["counts"] for r in runs[n]], float) for n in sizes})
+        arms[name] = {
+            "title": arm.title,
+            "tried": {
+                str(n): [{"setting": s, "validation": v} for s, v in zip(arm.grid, m, strict=True)]
+                for n, (_, m) in chosen.items()
+            },
+            "f1": {
+                str(n): {
+                    **interval(found[name].mean(n), found[name].resampled(n, weights)),
+                    "seeds": seed_interval([r["f1"] for r in runs[n]]),
+                }
+                for n in sizes
+            },
+            "cpu_seconds": {
+                str(n): sum(r["cpu_seconds"] for r in runs[n]) / len(runs[n]) for n in sizes
+            },
+        }
+    pairs = [(name, rival) for rival in REFERENCES for name in ARMS if name != rival]
+    pairs += [("mlm", "clm"), ("mlm", "span"), ("clm", "span")]
+    return {
+        "n_labels": sizes,
+        "arms": arms,
+        "rules": rules(weights),
+        "differences": {
+            f"{a} - {b}": {str(n): compare(found[a], found[b], n, weights) for n in sizes}
+            for a, b in pairs
+        },
+        "worth": {
+            name: {
+                rival: {str(n): worth(found[name], found[rival], n, weights) for n in sizes}
+                for rival in REFERENCES
+            }
+            for name in ("mlm", "clm", "span")
+        },
+    }
+
+
+def rules(weights: Array) -> dict[str, Any]:
+    """Give F1 of the rules that need no training, and what the test passages are."""
+    test = passages("test")
+    scores = name_rules(passages("train"), test)
+    assert scores["list"].f1 == 0, "a test name stands in a training play"
+    truth = [passage.tags for passage in test]
+    everything = name_scores([["B"] * len(tags) for tags in truth], truth)
+    plays = [passage.play for passage in test]
+    return {
+        "unseen": scores["unseen"].f1, "list": scores["list"].f1, "every word": everything.f1,
+        "n_test": len(test), "n_names": sum(len(name_spans(tags)) for tags in truth),
+        "plays": {play: plays.count(play) for play in sorted(set(plays))},
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Run the study, or a small version of it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    started, cpu_started = time.time(), time.process_time()
+    if quick:
+        SIZES.update(QUICK_SIZES)
+        STEPS.update(dict.fromkeys(n_passages(), 2))
+    seeds = SEEDS[:2] if quick else SEEDS
+    settings = {
+        "arms": {name: arm.grid for name, arm in ARMS.items()},
+        "steps": {**{str(n): k for n, k in STEPS.items()}, "all": ALL_STEPS},
+        "models": {kind: digest(kind) for kind in ("bert", "gpt", "t5")},
+        "seeds": list(seeds),
+        "tuned_at": {str(n): list(s) for n, s in TUNED_AT.items()},
+    }
+    kept = FinishedArms("name_study", settings, keep=not quick)
+    record = {
+        "question": "How many labelled passages is pre-training on plays worth?",
+        "unit": "F1 of whole names; k = passages of the reference / passages of the arm",
+        "interval": "95 %, by bootstrap over test passages; seeds by Student's t",
+        **settings,
+        **study(kept.get, seeds),
+    }
+    if quick:
+        print(json.dumps(rounded(record, 3)))
+        return
+    record["cpu_seconds_of_arms"] = kept.cpu_seconds
+    write_run("name_study", record, started=started, cpu_started=cpu_started)
+    kept.remove()
+
+
+if __name__ == "__main__":
+    main()
