@@ -7,6 +7,7 @@ same order for a given seed, and takes the same number of steps.
 import json
 import platform
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -114,7 +115,14 @@ def rounded(value: Any, digits: int = 5) -> Any:
     return [rounded(item, digits) for item in value] if isinstance(value, list | tuple) else value
 
 
-def write_run(name: str, result: dict[str, Any], *, started: float, cpu_started: float) -> None:
+def write_run(
+    name: str,
+    result: dict[str, Any],
+    *,
+    started: float,
+    cpu_started: float,
+    folder: Path = RUNS,
+) -> None:
     """Write a study to data/runs/NAME.json, with versions and duration.
 
     Args:
@@ -122,6 +130,7 @@ def write_run(name: str, result: dict[str, Any], *, started: float, cpu_started:
         result: What the chapter reads.
         started: time.time() at the start.
         cpu_started: time.process_time() at the start.
+        folder: Where the file is put.
     """
     about = {
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
@@ -129,6 +138,6 @@ def write_run(name: str, result: dict[str, Any], *, started: float, cpu_started:
         "seconds": round(time.time() - started),
         "cpu_seconds": round(time.process_time() - cpu_started),
     }
-    RUNS.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(rounded({**result, **about}), indent=1)
-    (RUNS / f"{name}.json").write_text(text + "\n")
+    (folder / f"{name}.json").write_text(text + "\n")

@@ -15,7 +15,6 @@ Some 8 CPU-minutes. `--quick` takes a short text and writes nothing.
 import argparse
 import json
 import math
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -23,7 +22,6 @@ from typing import Any
 import numpy as np
 import torch
 from arithmetic_coding import code_for_real
-from bert_study import rounded, write_run
 from code_lengths import FILES, adaptive_lengths, by_character, code_lengths, per_part, xz
 from finished_arms import FinishedArms
 
@@ -240,21 +238,17 @@ def load_texts(*, quick: bool) -> dict[str, Any]:
 
 def main(*, quick: bool) -> None:
     """Run the study and write it, or try it on little text and print it."""
-    started, texts = time.time(), load_texts(quick=quick)
+    texts = load_texts(quick=quick)
     sizes = [len(part) for part in (*texts["plays"], texts["train"], texts["reviews"])]
     arms = FinishedArms("compression", {"sizes": sizes, "coded": N_CODED}, keep=not quick)
-    result = {
-        "question": "How many bits does a character of unseen plays cost?",
-        "unit": "bits per character; bytes",
-        "plays": [play.title for play in load_shakespeare("test")],
-        **study(texts, 60 if quick else N_CODED, arms),
-    }
-    if quick:
-        print(json.dumps(rounded(result), indent=1))
-        return
-    spent = time.process_time() - arms.cpu_seconds  # arms of earlier runs count too
-    write_run("compression", result, started=started, cpu_started=spent)
-    arms.remove()
+    arms.conclude(
+        {
+            "question": "How many bits does a character of unseen plays cost?",
+            "unit": "bits per character; bytes",
+            "plays": [play.title for play in load_shakespeare("test")],
+            **study(texts, 60 if quick else N_CODED, arms),
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -16,14 +16,11 @@ Some 20 CPU-minutes. `--quick` takes few steps and little text, and writes nothi
 """
 
 import argparse
-import json
-import time
 from functools import partial
 from typing import Any
 
 import domain_genres as genres
 import domain_reviews as reviews
-from bert_study import rounded, write_run
 from finished_arms import FinishedArms
 
 from pretrain.checkpoints import load_model
@@ -94,25 +91,19 @@ def study_reviews(arms: FinishedArms, *, quick: bool) -> dict[str, Any]:
 
 def main(*, quick: bool) -> None:
     """Run both studies and write them, or try them in a few steps and print them."""
-    started = time.time()
     settings = {
         "genres": [genres.GENRE_SHAPE, genres.GENRE_FIT, genres.ORDER, genres.N_FOLDS],
         "reviews": [reviews.N_STEPS, reviews.BATCH, reviews.RATES, reviews.N_TEST, reviews.N_CURVE],
     }
     arms = FinishedArms("domain_shift", settings, keep=not quick)
-    result = {
+    record = {
         "question": "What is a model worth on another kind of text?",
         "unit": "bits per character",
         "interval": "95 %; genres: bootstrap over plays; reviews: Student's t over seeds",
         "genres": study_genres(arms, quick=quick),
         "reviews": study_reviews(arms, quick=quick),
     }
-    if quick:
-        print(json.dumps(rounded(result), indent=1))
-        return
-    spent = time.process_time() - arms.cpu_seconds  # arms of earlier runs count too
-    write_run("domain_shift", result, started=started, cpu_started=spent)
-    arms.remove()
+    arms.conclude(record)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,11 @@ Writes data/runs/feature_lab.json. No model is trained here; models are loaded o
 
 import argparse
 import gc
-import json
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
-from bert_study import rounded, write_run
 from feature_lab_heads import induction, induction_of_smollm2, search_model
 from feature_lab_probes import probe_reader
 from feature_lab_readers import load_reader
@@ -107,20 +104,13 @@ def main() -> None:
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
     settings = QUICK if quick else FULL
-    started, cpu_started = time.time(), time.process_time()
     kept = FinishedArms("feature_lab", settings, keep=not quick)
     results = {}
     for name, compute in arms_of(settings).items():
         results[name] = kept.get(name, compute)
         gc.collect()  # one large model at a time
-        print(f"{name}: {time.process_time() - cpu_started:.0f} CPU-seconds so far", flush=True)
-    record = gather(results, settings)
-    if quick:
-        print(json.dumps(rounded(record, 3)))
-        return
-    before = kept.cpu_seconds - (time.process_time() - cpu_started)
-    write_run("feature_lab", record, started=started, cpu_started=cpu_started - max(before, 0.0))
-    kept.remove()
+        print(f"{name}: {kept.cpu_seconds:.0f} CPU-seconds so far", flush=True)
+    kept.conclude(gather(results, settings))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ versions of everything and writes nothing.
 """
 
 import argparse
-import json
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -25,7 +23,6 @@ import tuning_methods
 import tuning_peft
 import tuning_pitfalls
 import tuning_tasks
-from bert_study import rounded, write_run
 from fine_tuning_record import record
 from finished_arms import FinishedArms
 from tuning_methods import METHODS, SEEDS, TUNING_SEED, run_method, share
@@ -181,7 +178,6 @@ def main() -> None:
     torch.set_num_threads(1)
     if chosen.quick:
         shrink()
-    started, cpu_started = time.time(), time.process_time()
     settings = {
         "n_labels": tuning_methods.N_LABELS, "n_epochs": tuning_methods.N_EPOCHS,
         "sizes": tuning_tasks.SIZES, "asked": tuning_methods.SIZES,
@@ -198,12 +194,7 @@ def main() -> None:
     if set(found) != set(GROUPS):
         print(f"not written: without {sorted(set(GROUPS) - set(found))}")
         return
-    result = {**record(found), "cpu_minutes_total": arms.cpu_seconds / 60}
-    if chosen.quick:
-        print(json.dumps(rounded(result), indent=1))
-        return
-    write_run("fine_tuning", result, started=started, cpu_started=cpu_started)
-    arms.remove()
+    arms.conclude({**record(found), "cpu_minutes_total": arms.cpu_seconds / 60})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Keep the finished arms of a long study, so that one that was killed goes on where it stopped.
 
 The arms stand in NAME.arms.json beside the record until the record is written. What was kept under
-other settings is not used.
+other settings is not used. The record's CPU-seconds are those of all arms, earlier runs included.
 """
 
 import json
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bert_study import rounded, write_run
+
 from pretrain.paths import RUNS, replacing
 
 
@@ -17,6 +19,7 @@ class FinishedArms:
     """Results of a study's arms by name, and the processor time that they took.
 
     Attributes:
+        name: Name of the study's record, without ending.
         path: Where they are kept; None = nowhere, for a trial.
     """
 
@@ -31,6 +34,7 @@ class FinishedArms:
             keep: Whether to read and write a file at all.
             folder: Where the record will stand.
         """
+        self.name, self._started = name, time.time()
         self.path = folder / f"{name}.arms.json" if keep else None
         self._state: dict[str, Any] = {"settings": settings, "cpu_seconds": 0.0, "arms": {}}
         if self.path is not None and self.path.exists():
@@ -60,7 +64,16 @@ class FinishedArms:
         """Processor time of all arms, those of earlier runs included."""
         return float(self._state["cpu_seconds"])
 
-    def remove(self) -> None:
-        """Delete the file, once the record is written."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+    def conclude(self, record: dict[str, Any]) -> None:
+        """Write the record and delete the file of the arms; of a trial, only print it.
+
+        Args:
+            record: What the chapter reads.
+        """
+        if self.path is None:
+            print(json.dumps(rounded(record), indent=1))
+            return
+        spent = time.process_time() - self.cpu_seconds
+        folder = self.path.parent
+        write_run(self.name, record, started=self._started, cpu_started=spent, folder=folder)
+        self.path.unlink(missing_ok=True)

@@ -11,13 +11,10 @@ Run: python experiments/in_context_study.py            (about an hour; goes on a
 
 import argparse
 import itertools
-import json
-import time
 from functools import partial
 from typing import Any
 
 import torch
-from bert_study import write_run
 from finished_arms import FinishedArms
 from in_context_arms import ask_reviews, ask_words, choose_words, written_answers
 from in_context_baselines import N_LABELS
@@ -150,7 +147,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few questions; print, keep nothing")
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
-    started = time.time()
     settings = {**SETTINGS, **QUICK} if quick else SETTINGS
     arms = FinishedArms("in_context", settings, keep=not quick)
     study = Study(settings, arms)
@@ -170,12 +166,7 @@ def main() -> None:
         print(f"{part.__name__}: {arms.cpu_seconds:.0f} CPU-seconds so far", flush=True)
     record["comparisons"] = comparisons(study)
     record["n_films"] = len({review.film for review in study.reviews})
-    if quick:
-        print(json.dumps(record, indent=1))
-        return
-    cpu_started = time.process_time() - arms.cpu_seconds
-    write_run("in_context", record, started=started, cpu_started=cpu_started)
-    arms.remove()
+    arms.conclude(record)
 
 
 if __name__ == "__main__":

@@ -55,10 +55,23 @@ def subset(n: int, seed: int) -> list[int]:
     Raises:
         ValueError: More labels than there are.
     """
-    n_all = len(labelled("train"))
+    return draw_nested(len(labelled("train")), n, 5000 + seed)
+
+
+def draw_nested(n_all: int, n: int, seed: int) -> list[int]:
+    """Draw places; with the same seed those of a smaller n are the first of a larger one.
+
+    Args:
+        n_all: Number of places.
+        n: How many are drawn.
+        seed: Seed of the draw.
+
+    Raises:
+        ValueError: More than there are, or none.
+    """
     if not 1 <= n <= n_all:
         raise ValueError(f"expected n in 1..{n_all}, got {n}")
-    order = torch.randperm(n_all, generator=Generator().manual_seed(5000 + seed))
+    order = torch.randperm(n_all, generator=Generator().manual_seed(seed))
     places: list[int] = order[:n].tolist()
     return places
 

@@ -30,8 +30,10 @@ from pretrain.classification import (
     text_features,
 )
 from pretrain.huggingface import from_pretrained
+from pretrain.objectives import BatchLoss
 from pretrain.sources import fetch
-from pretrain.training import fit
+from pretrain.t5 import T5
+from pretrain.training import History, fit
 
 
 @dataclass
@@ -149,6 +151,33 @@ class Watch:
         return hits.float().mean().item()
 
 
+def tune(
+    model: Any, loss: BatchLoss, setting: Setting, n_steps: int, seed: int, **options: Any
+) -> History:
+    """Train all weights of a classifier or tagger over one of the backbones.
+
+    Args:
+        model: Has a `backbone`; a T5's learns at rates relative to the size of its parameters.
+        loss: The loss of a batch.
+        setting: Holds the learning rate.
+        n_steps: Number of updates.
+        seed: Seed of batches and dropout.
+        options: Of `fit`.
+    """
+    return fit(
+        model,
+        loss,
+        n_steps=n_steps,
+        lr=setting["lr"],
+        n_warmup=round(WARMUP * n_steps),
+        weight_decay=0.01,
+        relative_lr=isinstance(model.backbone, T5),
+        generator=Generator().manual_seed(seed),
+        progress=False,
+        **options,
+    )
+
+
 def run_fine_tuned(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
     """Train all weights of an encoder and a new layer; arguments as in `run`."""
     assert arm.backbone is not None
@@ -167,19 +196,10 @@ def run_fine_tuned(arm: Arm, setting: Setting, n: int, seed: int, split: str) ->
     watch = Watch(arm) if (n, split) == (CURVE["n"], "test") else None
     first = 0.0 if watch is None else watch(model)
     started = time.process_time()
-    history = fit(
-        model,
-        loss,
-        n_steps=n_steps,
-        lr=setting["lr"],
-        n_warmup=round(WARMUP * n_steps),
-        weight_decay=0.01,
-        relative_lr=arm.backbone == "t5",
-        generator=Generator().manual_seed(6000 + seed),
-        evaluate=watch,
+    history = tune(
+        model, loss, setting, n_steps, 6000 + seed, evaluate=watch,
         evaluate_every=max(1, -(-n_steps // CURVE["points"])),
-        progress=False,
-    )
+    )  # fmt: skip
     seconds = time.process_time() - started
     hits = predict_classes(model, encoded(split, arm.reader), pad_id=pad_id_of(arm))
     outcome = Outcome(hits == labels_of(split), seconds)

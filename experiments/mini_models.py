@@ -34,6 +34,7 @@ from three_objectives import (
     NOISE,
     RECIPES,
     SHAPE,
+    fit_stage,
     make_loss,
     new_model,
     plan,
@@ -46,7 +47,6 @@ from pretrain.checkpoints import save_model
 from pretrain.datasets import film_split, load_plots, load_reviews, load_shakespeare, play_split
 from pretrain.evaluation import evaluating
 from pretrain.paths import CHECKPOINTS
-from pretrain.training import fit
 
 SEEDS = (0, 1, 2)
 NAMES = tuple(RECIPES)
@@ -158,19 +158,7 @@ def train(name: str, seed: int, budget: float = BUDGET) -> tuple[Any, dict[str, 
     model, generator = new_model(name, seed), Generator().manual_seed(2000 + seed)
     started, losses = time.process_time(), []
     for stage in plan(name, budget):
-        history = fit(
-            model,
-            make_loss(name, training_ids(), stage),
-            n_steps=stage["n_steps"],
-            lr=stage["lr"],
-            n_warmup=min(stage.get("n_warmup", N_WARMUP), stage["n_steps"] // 4),
-            final_lr=stage["final_lr"],
-            weight_decay=RECIPES[name]["weight_decay"],
-            relative_lr=RECIPES[name].get("relative_lr", False),
-            generator=generator,
-            progress=False,
-        )
-        losses += history.losses
+        losses += fit_stage(name, model, training_ids(), stage, generator).losses
     seconds = time.process_time() - started
     last = sum(losses[-100:]) / len(losses[-100:])
     found = {"train_loss_nats": last, "unseen_loss_nats": unseen_loss(name, model)}

@@ -7,8 +7,9 @@ that. The names of validation and test passages stand nowhere in the training pl
 from functools import cache
 
 import torch
+from label_data import draw_nested
 from mini_models import TOKENIZER
-from torch import Generator, Tensor
+from torch import Tensor
 from worldview_questions import SEQ_LEN
 
 from pretrain.play_names import TAGS, NamePassage, read_names
@@ -80,9 +81,4 @@ def subset(n: int, seed: int) -> list[int]:
     Raises:
         ValueError: More passages than there are.
     """
-    n_all = len(passages("train"))
-    if not 1 <= n <= n_all:
-        raise ValueError(f"expected n in 1..{n_all}, got {n}")
-    order = torch.randperm(n_all, generator=Generator().manual_seed(7000 + seed))
-    places: list[int] = order[:n].tolist()
-    return places
+    return draw_nested(len(passages("train")), n, 7000 + seed)

@@ -11,20 +11,18 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from label_arms import BATCH_SIZE, RATES, RELATIVE, WARMUP
-from label_methods import load_backbone
+from label_arms import BATCH_SIZE, RATES, RELATIVE
+from label_methods import load_backbone, tune
 from mini_models import TOKENIZER
 from name_data import classes, encoded, passages, subset
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from torch import Generator
 
 from pretrain.datasets import load_shakespeare
 from pretrain.play_names import TAGS, NamePassage
 from pretrain.play_scenes import core
 from pretrain.tagging import WordTagger, tag_words, tagging_loss
-from pretrain.training import fit
 
 Setting = dict[str, Any]
 STEPS = {32: 60, 128: 120, 512: 250, 2048: 500}
@@ -86,17 +84,7 @@ def run(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
     )
     n_steps = STEPS.get(n, ALL_STEPS)
     started = time.process_time()
-    fit(
-        model,
-        loss,
-        n_steps=n_steps,
-        lr=setting["lr"],
-        n_warmup=round(WARMUP * n_steps),
-        weight_decay=0.01,
-        relative_lr=arm.backbone == "t5",
-        generator=Generator().manual_seed(8000 + seed),
-        progress=False,
-    )
+    tune(model, loss, setting, n_steps, 8000 + seed)
     seconds = time.process_time() - started
     return Outcome(tag_words(model, encoded(split), pad_id=TOKENIZER.pad_id), seconds)
 

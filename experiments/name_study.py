@@ -13,14 +13,12 @@ The mini models must be there before (`mini_models.py`). Writes data/runs/name_s
 """
 
 import argparse
-import json
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from bert_study import rounded, seed_interval, write_run
+from bert_study import seed_interval
 from finished_arms import FinishedArms
 from label_statistics import needed_labels
 from mini_models import digest
@@ -209,7 +207,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
     if quick:
         SIZES.update(QUICK_SIZES)
         STEPS.update(dict.fromkeys(n_passages(), 2))
@@ -229,12 +226,7 @@ def main() -> None:
         **settings,
         **study(kept.get, seeds),
     }
-    if quick:
-        print(json.dumps(rounded(record, 3)))
-        return
-    record["cpu_seconds_of_arms"] = kept.cpu_seconds
-    write_run("name_study", record, started=started, cpu_started=cpu_started)
-    kept.remove()
+    kept.conclude(record)
 
 
 if __name__ == "__main__":

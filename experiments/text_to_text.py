@@ -20,6 +20,8 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +174,17 @@ def make_card(arm: str, stages: Any, train: dict[str, list[Example]]) -> dict[st
     }
 
 
+def answer(model: T5, tokenizer: SubwordTokenizer, sources: list[str]) -> list[str]:
+    """Let a model answer sources."""
+    lens = {"max_source_len": MAX_SOURCE_LEN, "max_new_tokens": MAX_TARGET_LEN}
+    return predict(model, tokenizer, sources, **lens)
+
+
+def asker(model: T5, tokenizer: SubwordTokenizer) -> Callable[[list[Example]], list[str]]:
+    """Give a function that lets a model answer examples."""
+    return lambda examples: answer(model, tokenizer, [e.source for e in examples])
+
+
 def judge(
     model: T5,
     tokenizer: SubwordTokenizer,
@@ -181,16 +194,7 @@ def judge(
     quick: bool,
 ) -> dict[str, Any]:
     """Ask the model everything."""
-
-    def ask_texts(sources: list[str]) -> list[str]:
-        """Let the model answer sources."""
-        lens = {"max_source_len": MAX_SOURCE_LEN, "max_new_tokens": MAX_TARGET_LEN}
-        return predict(model, tokenizer, sources, **lens)
-
-    def ask_model(examples: list[Example]) -> list[str]:
-        """Let the model answer examples."""
-        return ask_texts([e.source for e in examples])
-
+    ask_model = asker(model, tokenizer)
     n_fill, n_texts = (10, 12) if quick else (N_ASKED["fill"], N_PREFIX_TEXTS)
     classes = {
         name: judge_class(name, ask_model, train[name], unseen[name])
@@ -201,7 +205,7 @@ def judge(
         **classes,
         "title": judge_titles(ask_model(unseen["title"]), train["title"], unseen["title"]),
         "fill": judge_fill(model, tokenizer, n_fill, seed=FILL_SEED),
-        "prefix": judge_prefixes(ask_texts, unseen, n_texts),
+        "prefix": judge_prefixes(partial(answer, model, tokenizer), unseen, n_texts),
     }
 
 

@@ -26,6 +26,7 @@ from text_to_text import (
     STAGES,
     START,
     WEIGHT_DECAY,
+    asker,
     read_examples,
     start_model,
 )
@@ -34,7 +35,7 @@ from torch import Generator
 from pretrain.subwords import SubwordTokenizer, load_tokenizer
 from pretrain.t5 import T5
 from pretrain.tasks import Example
-from pretrain.text_to_text import predict, task_loss
+from pretrain.text_to_text import task_loss
 from pretrain.training import fit
 
 ARM = "pre-trained"
@@ -96,13 +97,7 @@ def main() -> None:
     for name in NAMES:
         n_steps = 20 if quick else n_steps_of(name)
         model, losses = train_alone(tokenizer, train[name], n_steps)
-
-        def answer(examples: list[Example], model: T5 = model) -> list[str]:
-            """Let the tuned model answer."""
-            lens = {"max_source_len": MAX_SOURCE_LEN, "max_new_tokens": MAX_TARGET_LEN}
-            return predict(model, tokenizer, [e.source for e in examples], **lens)
-
-        scores = judge_class(name, answer, train[name], unseen[name])
+        scores = judge_class(name, asker(model, tokenizer), train[name], unseen[name])
         tasks[name] = {"n_steps": n_steps, "train_loss_every_100_steps_nats": losses, **scores}
         print(name, scores["accuracy"], flush=True)
     result = {

@@ -75,7 +75,7 @@ from pretrain.paths import CHECKPOINTS, replacing
 from pretrain.seq2seq import span_corruption_loss
 from pretrain.span_noise import count_spans
 from pretrain.t5 import T5
-from pretrain.training import fit
+from pretrain.training import History, fit
 
 SEEDS = (0, 1, 2, 3, 4)
 BUDGET = 1.2e13  # operations of one training
@@ -230,6 +230,34 @@ class Curve:
         return value
 
 
+def fit_stage(
+    name: str, model: Any, ids: Tensor, stage: dict[str, Any], generator: Generator, **options: Any
+) -> History:
+    """Train a model for one stage of its plan.
+
+    Args:
+        name: "gpt", "bert" or "t5".
+        model: The model.
+        ids: Tokens to train on, int64 (N,).
+        stage: One of `plan`'s.
+        generator: Source of windows and corruption.
+        options: Of `fit`.
+    """
+    return fit(
+        model,
+        make_loss(name, ids, stage),
+        n_steps=stage["n_steps"],
+        lr=stage["lr"],
+        n_warmup=min(stage.get("n_warmup", N_WARMUP), stage["n_steps"] // 4),
+        final_lr=stage["final_lr"],
+        weight_decay=RECIPES[name]["weight_decay"],
+        relative_lr=RECIPES[name].get("relative_lr", False),
+        generator=generator,
+        progress=False,
+        **options,
+    )
+
+
 def train(name: str, seed: int, ids: dict[str, Tensor], budget: float) -> tuple[Any, Any]:
     """Train one model for the budget.
 
@@ -248,20 +276,10 @@ def train(name: str, seed: int, ids: dict[str, Tensor], budget: float) -> tuple[
     curve.seconds = 0.0
     for stage in plan(name, budget):
         curve.reach, step_flops = stage["seq_len"] // 2, stage["cost"]["flops"]
-        history = fit(
-            model,
-            make_loss(name, ids["train"], stage),
-            n_steps=stage["n_steps"],
-            lr=stage["lr"],
-            n_warmup=min(stage.get("n_warmup", N_WARMUP), stage["n_steps"] // 4),
-            final_lr=stage["final_lr"],
-            weight_decay=RECIPES[name]["weight_decay"],
-            relative_lr=RECIPES[name].get("relative_lr", False),
-            generator=generator,
-            evaluate=curve,
+        history = fit_stage(
+            name, model, ids["train"], stage, generator, evaluate=curve,
             evaluate_every=max(1, round(budget / N_POINTS / step_flops)),
-            progress=False,
-        )
+        )  # fmt: skip
         points += [[done + step * step_flops, value] for step, value in history.evaluations]
         losses += [
             [done + step * step_flops, _recent(history.losses[:step])]

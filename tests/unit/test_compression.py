@@ -1,9 +1,7 @@
 """Code lengths of whole texts, what has paid for itself, and arms that are kept."""
 
-import json
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -20,7 +18,7 @@ def scripts(load_script: Callable[[str], ModuleType]) -> Iterator[dict[str, Modu
     """Load the modules beside each other."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "experiments")
-        names = ("code_lengths", "compression", "finished_arms", "domain_genres")
+        names = ("code_lengths", "compression", "domain_genres")
         yield {name: load_script(name) for name in names}
 
 
@@ -84,27 +82,6 @@ def test_primed_file_knows_its_text(scripts: dict[str, ModuleType]) -> None:
     text = "".join(map(chr, np.random.default_rng(2).integers(97, 123, size=4000)))
     assert scripts["compression"].judge_primed(text, text)["bits"] < 0.5
     assert scripts["compression"].judge_files(text, [text])["xz"]["bits"] > 4
-
-
-def test_finished_arms_go_on(scripts: dict[str, ModuleType], tmp_path: Path) -> None:
-    """An arm is computed once; other settings start anew; a trial leaves no file."""
-    kept = scripts["finished_arms"].FinishedArms
-    calls = []
-
-    def compute() -> int:
-        """Count the calls."""
-        calls.append(1)
-        return 7
-
-    assert kept("study", {"n": 1}, folder=tmp_path).get("a", compute) == 7
-    again = kept("study", {"n": 1}, folder=tmp_path)
-    assert (again.get("a", compute), len(calls)) == (7, 1)
-    assert json.loads((tmp_path / "study.arms.json").read_text())["arms"] == {"a": 7}
-    kept("study", {"n": 2}, folder=tmp_path).get("a", compute)
-    assert len(calls) == 2
-    again.remove()
-    kept("study", {"n": 1}, keep=False, folder=tmp_path).get("a", compute)
-    assert (len(calls), list(tmp_path.iterdir())) == (3, [])
 
 
 def test_genres_share_no_play(scripts: dict[str, ModuleType]) -> None:

@@ -1,7 +1,6 @@
 """The in-context study: no film twice, intervals by hand, and an interrupted study goes on."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -113,21 +112,3 @@ def test_the_list_of_words_and_the_bag(scripts: Callable[[str], ModuleType]) -> 
     assert set(hits.tolist()) == {0.0, 0.5, 1.0}
     few, many = (baselines.bag_of_words(reviews, n, 0)["default"].count("1") for n in (4, 2048))
     assert many > few + 10
-
-
-def test_an_interrupted_study_goes_on(scripts: Callable[[str], ModuleType], tmp_path: Path) -> None:
-    """Finished arms are not computed again; with other settings they are."""
-    arms = scripts("finished_arms").FinishedArms
-    asked: list[int] = []
-
-    def compute() -> int:
-        """Count how often it is called."""
-        asked.append(1)
-        return len(asked)
-
-    assert arms("study", {"k": [0]}, folder=tmp_path).get("arm", compute) == 1
-    again = arms("study", {"k": [0]}, folder=tmp_path)
-    assert again.get("arm", compute) == 1
-    assert arms("study", {"k": [0, 1]}, folder=tmp_path).get("arm", compute) == 2
-    again.remove()
-    assert not list(tmp_path.iterdir())
