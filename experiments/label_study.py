@@ -3,7 +3,8 @@
 The task: was the sentence taken from a review that liked its film ("fresh") or not ("rotten")? The
 methods of `label_arms.py` learn it from 32, 128, 512, 2,048 and all labels of the training films
 and are asked all sentences of the test films. Every method has four settings to choose from, tried
-at 128 and at 2,048 labels on the validation films, with subsets of labels that are not used again.
+at 128, 2,048 and all labels on the validation films, with subsets and seeds that are not used
+again.
 
     python experiments/label_study.py --arms bow bow_more frozen_random frozen_minilm
     python experiments/label_study.py --arms minilm &          # may run beside others
@@ -132,12 +133,12 @@ def complete(name: str, ledger: Ledger, seeds: list[int], plan: dict[int, int]) 
     chosen = {n: tune(name, ledger, n, trials) for n, trials in tuned_at.items()}
     for seed in seeds:
         for n, source in plan.items():
-            runs = ledger.found["runs"].setdefault(str(n), {})
-            if str(seed) in runs:
+            runs, place = ledger.found["runs"].setdefault(str(n), {}), chosen[source]
+            if runs.get(str(seed), {}).get("setting") == place:
                 continue
-            outcome = attempt(name, ledger, chosen[source], n, seed, "test")
+            outcome = attempt(name, ledger, place, n, seed, "test")
             runs[str(seed)] = {
-                "setting": chosen[source],
+                "setting": place,
                 "hits": "".join(str(int(hit)) for hit in outcome.hits),
                 "cpu_seconds": outcome.cpu_seconds,
                 "curve": outcome.curve,

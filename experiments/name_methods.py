@@ -25,7 +25,7 @@ from pretrain.play_scenes import core
 from pretrain.tagging import WordTagger, tag_words, tagging_loss
 
 Setting = dict[str, Any]
-STEPS = {32: 60, 128: 120, 512: 250, 2048: 500}
+STEPS = {512: 250, 2048: 500, 8192: 800}
 ALL_STEPS = 1200
 
 
