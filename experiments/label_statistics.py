@@ -78,9 +78,7 @@ def film_interval(hits: Array, draws: Draws) -> dict[str, float]:
         hits: (S, F).
         draws: The resamples.
     """
-    return _interval(
-        hits.sum() / len(hits) / draws.sizes.sum(), resampled(hits, draws).mean(axis=1)
-    )
+    return middle(hits.sum() / len(hits) / draws.sizes.sum(), resampled(hits, draws).mean(axis=1))
 
 
 def difference(first: Array, second: Array, draws: Draws) -> dict[str, float]:
@@ -96,7 +94,7 @@ def difference(first: Array, second: Array, draws: Draws) -> dict[str, float]:
     """
     gap = first - second
     values = (resampled(gap, draws) * draws.seeds).sum(axis=1)
-    return _interval(gap.sum() / len(gap) / draws.sizes.sum(), values)
+    return middle(gap.sum() / len(gap) / draws.sizes.sum(), values)
 
 
 def needed_labels(n_labels: list[int], curve: Array, target: float) -> tuple[float, str]:
@@ -144,8 +142,24 @@ def worth(arm: Scores, reference: Scores, n: int, draws: Draws) -> dict[str, Any
     curves = np.stack(
         [(resampled(reference[m], draws) * draws.seeds).sum(axis=1) for m in n_labels], axis=1
     )
+    return times_the_labels(n, n_labels, (labels, where), curves, targets)
+
+
+def times_the_labels(
+    n: int, n_labels: list[int], needed: tuple[float, str], curves: Array, targets: Array
+) -> dict[str, Any]:
+    """Put k with its interval together, and where either is only a bound.
+
+    Args:
+        n: Number of labels of the arm.
+        n_labels: Those of the reference, ascending, L of them.
+        needed: How many the reference needs and where, as `needed_labels` says it.
+        curves: (R, L), the reference's scores in each resample.
+        targets: (R,), the arm's score in each.
+    """
     found = [needed_labels(n_labels, c, t) for c, t in zip(curves, targets, strict=True)]
     low, high = np.quantile([value for value, _ in found], [0.025, 0.975])
+    labels, where = needed
     edges = (n_labels[0], n_labels[-1])
     return {
         "k": labels / n,
@@ -160,7 +174,7 @@ def worth(arm: Scores, reference: Scores, n: int, draws: Draws) -> dict[str, Any
     }
 
 
-def _interval(mean: float, values: Array) -> dict[str, float]:
+def middle(mean: float, values: Array) -> dict[str, float]:
     """Put a mean and the middle 95 % of its resamples together."""
     low, high = np.quantile(values, [0.025, 0.975])
     return {"mean": float(mean), "low": float(low), "high": float(high)}

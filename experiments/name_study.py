@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from bert_study import seed_interval
 from finished_arms import FinishedArms
-from label_statistics import needed_labels
+from label_statistics import middle, needed_labels, times_the_labels
 from mini_models import digest
 from name_data import SIZES, TUNED_AT, n_passages, passages
 from name_methods import ALL_STEPS, ARMS, STEPS, run
@@ -83,12 +83,6 @@ def draws() -> Array:
     return rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES).astype(float)
 
 
-def interval(mean: float, values: Array) -> dict[str, float]:
-    """Put a mean and the middle 95 % of its resamples together."""
-    low, high = np.quantile(values, [0.025, 0.975])
-    return {"mean": float(mean), "low": float(low), "high": float(high)}
-
-
 class Found(dict[int, Array]):
     """Counts of an arm by number of passages, (S, P, 3) each."""
 
@@ -110,7 +104,7 @@ def compare(first: Found, second: Found, n: int, weights: Array) -> dict[str, An
         gaps = [f1(arm[n][:, mine].sum(axis=1)).mean() for arm in (first, second)]
         above += bool(gaps[0] > gaps[1])
     values = first.resampled(n, weights) - second.resampled(n, weights)
-    gap = interval(first.mean(n) - second.mean(n), values)
+    gap = middle(first.mean(n) - second.mean(n), values)
     return {**gap, "plays_above": above, "n_plays": len(set(plays))}
 
 
@@ -118,19 +112,9 @@ def worth(arm: Found, reference: Found, n: int, weights: Array) -> dict[str, Any
     """Say how many times the passages a reference needs, to be as good as an arm at n."""
     sizes = sorted(reference)
     curve = np.array([reference.mean(m) for m in sizes])
-    labels, where = needed_labels(sizes, curve, arm.mean(n))
+    needed = needed_labels(sizes, curve, arm.mean(n))
     curves = np.stack([reference.resampled(m, weights) for m in sizes], axis=1)
-    needed = [
-        needed_labels(sizes, c, t)[0]
-        for c, t in zip(curves, arm.resampled(n, weights), strict=True)
-    ]
-    low, high = np.quantile(needed, [0.025, 0.975])
-    return {
-        "k": labels / n, "low": float(low) / n, "high": float(high) / n,
-        "more_than_all": where == "more", "fewer_than_least": where == "fewer",
-        "low_is_bound": low in (sizes[0], sizes[-1]),
-        "high_is_bound": high in (sizes[0], sizes[-1]),
-    }  # fmt: skip
+    return times_the_labels(n, sizes, needed, curves, arm.resampled(n, weights))
 
 
 def study(get: Get, seeds: tuple[int, ...]) -> dict[str, Any]:
@@ -156,7 +140,7 @@ def study(get: Get, seeds: tuple[int, ...]) -> dict[str, Any]:
             },
             "f1": {
                 str(n): {
-                    **interval(found[name].mean(n), found[name].resampled(n, weights)),
+                    **middle(found[name].mean(n), found[name].resampled(n, weights)),
                     "seeds": seed_interval([r["f1"] for r in runs[n]]),
                 }
                 for n in sizes
@@ -208,7 +192,7 @@ def rules(unseen: Found, weights: Array) -> dict[str, Any]:
     return {
         "unseen": {
             **scores["unseen"]._asdict(),
-            **interval(unseen.mean(n), unseen.resampled(n, weights)),
+            **middle(unseen.mean(n), unseen.resampled(n, weights)),
         },
         "list": scores["list"].f1,
         "every word": everything.f1,
