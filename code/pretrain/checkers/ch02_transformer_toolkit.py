@@ -1,0 +1,3 @@
+"""Checkers of a chapter."""
+
+CHECKERS: dict = {}
