@@ -1,0 +1,3 @@
+"""Answers to the exercises of a chapter."""
+
+PLANTED = {}
