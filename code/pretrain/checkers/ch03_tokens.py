@@ -103,7 +103,7 @@ def total() -> Checker:
             lambda values: all(value == 0 for value in values),
             "everything is 0. Nothing of the text read yet has probability 1.",
         ),
-        otherwise="the total up to a place sums, over the last piece, the total before it times it.",
+        otherwise="for each last piece, take the total before it times the piece; then add them up.",
         follows="For steam the other cuts add 7 % to the best one.",
     )
 

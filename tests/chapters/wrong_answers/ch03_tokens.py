@@ -64,7 +64,7 @@ PLANTED = {
             (lambda w, p: math.prod(p.get(c, 0.0) for c in w), "single letters"),
             (lambda w, p: p.get(w, 0.0), "as one piece"),
             (lambda w, p: 0.0, "probability 1"),
-            (lambda w, p: total(w, p) / len(products(w, p)), "over the last piece"),
+            (lambda w, p: total(w, p) / len(products(w, p)), "for each last piece"),
             (lambda w, p: p[w], "stopped with KeyError"),
             (0.02676, "expected a function total(word, probs), got 0.02676"),
         ),
