@@ -88,12 +88,10 @@ def rank() -> Checker:
         Number(whole=True),
         equals(head),
         (
-            Mistake(
-                equals(layer), "that is the width of the layer. One head has an eighth of it."
-            ),
+            Mistake(equals(layer), "that is the width of the layer. One head has an eighth of it."),
             Mistake(
                 equals(n_tokens),
-                "a product of a tall and a wide matrix cannot have more rank than their inner side.",
+                "a product of two matrices has at most the rank of their inner side.",
             ),
             Mistake(equals(1), "one channel would give rank 1; a head has more of them."),
         ),

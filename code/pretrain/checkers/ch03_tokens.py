@@ -103,7 +103,7 @@ def total() -> Checker:
             lambda values: all(value == 0 for value in values),
             "everything is 0. Nothing of the text read yet has probability 1.",
         ),
-        otherwise="for each last piece, take the total before it times the piece; then add them up.",
+        otherwise="for each last piece, the total before it times the piece; add these up.",
         follows="For steam the other cuts add 7 % to the best one.",
     )
 
@@ -131,7 +131,7 @@ def unknown() -> Checker:
             _cell(slice(0, 2), 3, lambda x: x.any()),
             "BERT (uncased) takes the accents off before it looks.",
         ),
-        Mistake(_cell(2, 3, lambda x: x.any()), "BERT's vocabulary holds both of these characters."),
+        Mistake(_cell(2, 3, lambda x: x.any()), "BERT has both of these characters."),
         Mistake(_cell(3, 3, lambda x: x == 0), "no word piece of BERT spells this sign."),
         Mistake(
             _cell(slice(None), 0, lambda x: (x == 0).any()),
@@ -203,9 +203,7 @@ def fair() -> Checker:
     )
     wrong_last = (
         Mistake(equals("Chinese"), "three bytes a character, but how many characters?"),
-        Mistake(
-            equals("Greek", "Russian"), "close: two bytes a letter. One script takes more."
-        ),
+        Mistake(equals("Greek", "Russian"), "close: two bytes a letter. One script takes more."),
     )
     first = Part(Choice(LANGUAGES), equals("Chinese"), wrong_first, "count bytes, not letters.")
     last = Part(Choice(LANGUAGES), equals("Hindi"), wrong_last, "which letters take most bytes?")

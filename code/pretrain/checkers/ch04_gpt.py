@@ -1,4 +1,4 @@
-"""Checkers of chapter 4: the nucleus, the loss's gradient, what context is worth, typical tokens."""
+"""Checkers of chapter 4: top-p, the gradient of the loss, context, typical tokens."""
 
 import math
 from collections.abc import Callable
@@ -132,7 +132,7 @@ def typical() -> Checker:
         ),
         acts_like(_typical, TYPICAL_CASES),
         _typical_mistake(
-            "that keeps the likeliest, as top-p does. Sort by the absolute distance to the entropy.",
+            "that keeps the likeliest, as top-p does. Sort by distance to the entropy.",
             lambda p: -p,
         ),
         _typical_mistake(

@@ -1,4 +1,4 @@
-"""Checkers of chapter 5: fates, the masked gradient, hidden spans, three failures, next sentences."""
+"""Checkers of chapter 5: fates, the gradient, hidden spans, failures, next sentences."""
 
 import numpy as np
 

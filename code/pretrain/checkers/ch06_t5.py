@@ -14,7 +14,6 @@ from pretrain.checkers.predicates import (
     equals,
     near,
     percent_for_share,
-    wrong_sign,
 )
 
 DISTANCES = (15, 16, 20, 64, 128, 500)
@@ -107,7 +106,7 @@ def fit() -> Checker:
             acts_like(lambda n, r, m: (n - 1) / (r + r / m), FITS),
             "that fills the decoder; cut tokens are not in the input.",
         ),
-        otherwise="write the input's length for T tokens: kept ones, sentinels, the end. Solve for T.",
+        otherwise="for T tokens the input holds kept ones, sentinels, the end. Solve for T.",
         follows="With the published setting, 568 tokens of text fill 512 places.",
     )
 

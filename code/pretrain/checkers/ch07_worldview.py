@@ -85,9 +85,7 @@ def perplexity() -> Checker:
         Numbers((2,), "perplexity of model A, of model B"),
         near(right),
         (
-            Mistake(
-                near([math.log2(right[0]), b_bits]), "those are bits; raise 2 to their power."
-            ),
+            Mistake(near([math.log2(right[0]), b_bits]), "those are bits; raise 2 to their power."),
             Mistake(
                 at(1, near(sum(1 / p for p in MODEL_B) / 4)),
                 "average the logarithms first, then take the power.",

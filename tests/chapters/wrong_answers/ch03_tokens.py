@@ -76,7 +76,7 @@ PLANTED = {
             (spoiled((2, 2, 1)), "marks each unknown one"),
             (spoiled((2, 1, 2)), "gives up on the whole word"),
             (spoiled((0, 3, 1), (1, 3, 1)), "accents off"),
-            (spoiled((2, 3, 2)), "holds both"),
+            (spoiled((2, 3, 2)), "has both"),
             (spoiled((3, 3, 0)), "spells this sign"),
             (spoiled((1, 0, 0)), "no play has this word"),
             (spoiled((0, 2, 0)), "does the vocabulary lack"),
