@@ -177,7 +177,7 @@ def speed() -> Checker:
     )
     of_t5 = Part(
         Number("windows"),
-        near(WINDOWS * T5_WINDOW / labels, WINDOWS * (T5_WINDOW - 1) / labels),
+        near(WINDOWS * T5_WINDOW / labels, rel=0.01),
         (
             Mistake(
                 near(WINDOWS * T5_WINDOW / T5_CUT),

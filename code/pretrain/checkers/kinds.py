@@ -220,8 +220,8 @@ class Function:
         """
         if not callable(answer):
             raise WrongKindError(f"expected {self.asks_for}, got {described(answer)}")
-        single = not isinstance(self.returns, tuple)
-        kinds = (self.returns,) * len(self.cases) if single else self.returns
+        returns = self.returns
+        kinds = returns if isinstance(returns, tuple) else (returns,) * len(self.cases)
         return tuple(
             self._one(answer, case, kind) for case, kind in zip(self.cases, kinds, strict=True)
         )

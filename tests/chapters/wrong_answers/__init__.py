@@ -15,6 +15,7 @@ class Planted(NamedTuple):
 
     right: Any
     wrong: tuple[tuple[Any, str], ...]  # an answer, and words that its hint must hold
+    also_right: tuple[Any, ...] = ()  # rounded, or of another type
 
 
 def but(right: dict[str, Any], **changes: Any) -> dict[str, Any]:

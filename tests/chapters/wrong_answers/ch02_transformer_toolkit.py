@@ -37,6 +37,7 @@ PLANTED = {
             (124_439_808, "add the twelve blocks"),  # GPT-2
             (116.5, "expected one whole number (parameters), got 116.5"),
         ),
+        (np.int64(116_534_784),),
     ),
     "ex-trf-scale": Planted(
         SCALE,
@@ -77,5 +78,6 @@ PLANTED = {
             (np.where(MASK, 0.0, -np.inf), "got infinity"),
             (MASK[None], "got numbers of shape 1 × 7 × 7"),
         ),
+        (MASK,),
     ),
 }

@@ -55,6 +55,7 @@ PLANTED = {
             (but(MERGE, merges=["te", "ea", "am", "st", "se"]), "after each merge"),
             (but(MERGE, merges=["ea", "tea", "team", "sea"]), "expected a list of 5 merges"),
         ),
+        (but(MERGE, tied=("sea", "eat"), count=2.0),),
     ),
     "ex-tok-sum": Planted(
         total,
@@ -82,6 +83,7 @@ PLANTED = {
             (spoiled((0, 2, 0)), "does the vocabulary lack"),
             (np.array(UNKNOWN).T, "got numbers of shape 5 × 4"),
         ),
+        (np.array(UNKNOWN),),
     ),
     "ex-tok-blank": Planted(
         BLANK,

@@ -67,6 +67,7 @@ PLANTED = {
             (but(TOP_P, b=5), "not needed"),
             (but(TOP_P, b=1), "square roots"),
         ),
+        (but(TOP_P, a=[0.59, 0.24, 0.18, 0, 0]),),
     ),
     "ex-gpt-gradient": Planted(
         GRADIENT,
@@ -80,6 +81,7 @@ PLANTED = {
             ([0.025, -0.075, 0.025, 0.025], "differentiate minus"),
             ([0.05, -0.075], "expected a list of 4 numbers"),
         ),
+        ([0.05, -0.075, 0.013, 0.013],),
     ),
     "ex-gpt-context": Planted(
         CONTEXT,
@@ -95,6 +97,7 @@ PLANTED = {
             (but(CONTEXT, **{"16 to 120": 0.5}), "with 16 and with 120"),
             (but(CONTEXT, **{"16 to 120": math.nan}), "got NaN"),
         ),
+        ({"1 to 4": 1.3, "4 to 16": 0.2, "16 to 120": 0.05},),
     ),
     "ex-gpt-typical": Planted(
         typical,

@@ -32,6 +32,7 @@ PLANTED = {
             (but(FATES, true=0.8), "shown as [MASK]"),
             (but(FATES, true=0.9), "two fates"),
         ),
+        ({"asked": 19_661, "masked": 15_729, "readable": 0.034, "true": 1 / 2},),
     ),
     "ex-brt-gradient": Planted(
         GRADIENT,
@@ -87,5 +88,6 @@ PLANTED = {
             (but(NEXT, rows_differ_in="loss"), "running text"),
             (but(NEXT, rows_differ_in="format"), "no NSP loss"),
         ),
+        (but(NEXT, order=["other", "same", "order", "near"], near=49),),
     ),
 }

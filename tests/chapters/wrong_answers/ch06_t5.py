@@ -39,6 +39,7 @@ PLANTED = {
             (but(BUCKETS, c=[7, 3_072]), "share the numbers"),
             (but(BUCKETS, c=[31, 500]), "half of one side"),
         ),
+        (but(BUCKETS, b=(99.0, 112.0)),),
     ),
     "ex-t5-fit": Planted(
         longest_text,
@@ -84,6 +85,7 @@ PLANTED = {
             (but(SUMMARY, winner="model"), "not seen"),
             (but(SUMMARY, winner="first words"), "simpler rival"),
         ),
+        (but(SUMMARY, recall=0.67, f1=0.57),),
     ),
     "ex-t5-order": Planted(
         ORDER,

@@ -34,6 +34,7 @@ PLANTED = {
             (but(INFORMATION, bert=2), "each hidden token"),
             (but(INFORMATION, b="yes"), "fair coin"),
         ),
+        (but(INFORMATION, gpt=2_147, bert=154),),
     ),
     "ex-wld-perplexity": Planted(
         PERPLEXITY,
@@ -49,6 +50,7 @@ PLANTED = {
             (but(PERPLEXITY, perplexity=[0.4, 0.75]), "mean number of bits"),
             (but(PERPLEXITY, b="yes"), "in the table"),
         ),
+        (but(PERPLEXITY, perplexity=(2.5, 1.462), b=" No "),),
     ),
     "ex-wld-prefix": Planted(
         PREFIX,
@@ -82,6 +84,7 @@ PLANTED = {
             (but(SPEED, nearer="equal"), "all that counts"),
             (but(SPEED, nearer="bert"), "GPT's curve"),
         ),
+        (but(SPEED, bert=6_700, t5=4_300),),
     ),
     "ex-wld-generate": Planted(
         GENERATE,

@@ -44,6 +44,7 @@ PLANTED = {
             (but(CONE, last_without=-0.03), "looks centred"),
             (but(CONE, last_without=0.3), "largest means"),
         ),
+        ({"middle": 0.99, "last": 0.8, "last without": 0.52},),
     ),
     "ex-lab-named": Planted(
         NAMED,
@@ -70,6 +71,7 @@ PLANTED = {
             (but(CAUSAL, depth="grows"), "depth adds none"),
             (but(CAUSAL, depth="falls"), "stay equal"),
         ),
+        (but(CAUSAL, accuracy=0.45),),
     ),
     "ex-lab-discoveries": Planted(
         DISCOVERIES,

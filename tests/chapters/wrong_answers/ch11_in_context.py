@@ -25,6 +25,7 @@ PLANTED = {
             (but(PRICE, days=82_944), "in tokens"),
             (but(PRICE, days=12), "in a day"),
         ),
+        (but(PRICE, days=0.29),),
     ),
     "ex-icl-calibration": Planted(
         CALIBRATION,
@@ -38,6 +39,7 @@ PLANTED = {
             (but(CALIBRATION, calibrated=[0, 1, 0]), "label by label"),
             (but(CALIBRATION, can_harm="no"), "zero-shot in the study"),
         ),
+        (but(CALIBRATION, calibrated=[0.255, 0.426, 0.319]),),
     ),
     "ex-icl-leak": Planted(
         LEAK,
