@@ -261,6 +261,14 @@ def test_labels_and_modules_belong_together():
     assert find_checker(labels()[0]) is find_checker(labels()[0])
 
 
+@pytest.mark.parametrize("label", labels())
+def test_every_checker_can_be_made(label):
+    checker = find_checker(label)
+    assert checker.exercise == label
+    assert checker.verdict(...) == OPEN
+    assert checker.verdict(object()).startswith("Not yet: expected ")
+
+
 def test_a_part_without_name_stands_alone():
     assert WHOLE in HALF.parts
     assert "ex-x-half" not in labels()

@@ -196,7 +196,7 @@ def summary() -> Checker:
         "judge all three on the test films.",
     )
     parts = {"precision": written, "recall": wanted, "f1": harmonic, "winner": winner}
-    follows = "A score of 12 that one word reaches says little about summaries."
+    follows = "A score that one word reaches for every film says little about summaries."
     return Checker("ex-t5-summary", "extension", parts, follows)
 
 

@@ -59,7 +59,7 @@ def information() -> Checker:
         (Mistake(equals("yes"), "a fair coin costs a bit each time, and teaches nothing."),),
         "what of a loss can never be learned away?",
     )
-    follows = "Most of a good model's loss is what nobody can know."
+    follows = "What is left at the optimum teaches nothing, however many bits it is."
     return Checker(
         "ex-wld-information", "warm-up", {"gpt": of_gpt, "bert": of_bert, "b": learn}, follows
     )

@@ -66,7 +66,7 @@ def by_hand() -> Checker:
         "what is left of each vector stands in a dimension of its own.",
     )
     parts = {"as they are": as_is, "centred": without_mean, "without the first": without_first}
-    follows = "Centred, n vectors have a mean cosine near −1/(n − 1) by construction."
+    follows = "Centred vectors of one length have a mean cosine of −1/(n − 1), whatever they are."
     return Checker("ex-lab-mean", "warm-up", parts, follows)
 
 
