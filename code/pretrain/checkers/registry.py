@@ -18,6 +18,7 @@ MODULES = {
     "brt": "ch05_bert",
     "t5": "ch06_t5",
     "wld": "ch07_worldview",
+    "adv": "ch08_advantage",
     "lab": "ch10_feature_lab",
     "icl": "ch11_in_context",
 }
