@@ -19,6 +19,7 @@ MODULES = {
     "t5": "ch06_t5",
     "wld": "ch07_worldview",
     "adv": "ch08_advantage",
+    "ftn": "ch09_fine_tuning",
     "lab": "ch10_feature_lab",
     "icl": "ch11_in_context",
 }
