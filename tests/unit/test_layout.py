@@ -9,7 +9,7 @@ import pytest
 
 from pretrain.paths import ROOT
 
-MODULES = sorted((ROOT / "code" / "pretrain").glob("*.py"))
+MODULES = sorted((ROOT / "code" / "pretrain").rglob("*.py"))
 CORE = [
     "masks", "positions", "attention", "dropout", "layers", "embeddings", "gpt", "bert",
     "tokenization", "objectives", "training", "step", "sharding", "resume", "checkpoints",
@@ -27,6 +27,12 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
+
+
+def dotted(path: Path) -> str:
+    """Name a module as an import does: pretrain.checkers.ch04_gpt."""
+    parts = path.relative_to(ROOT / "code").with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
 
 
 def functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
@@ -53,7 +59,7 @@ def test_the_standard_library_is_not_hidden() -> None:
     assert debugger.stderr == ""
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_everything_has_a_docstring(path: Path) -> None:
     """Modules, classes and all functions, private and nested ones too."""
     tree = ast.parse(path.read_text())
@@ -62,7 +68,7 @@ def test_everything_has_a_docstring(path: Path) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_public_docstrings_name_every_argument(path: Path) -> None:
     """A docstring with an Args section speaks of each argument that the function takes."""
     for node in functions(ast.parse(path.read_text())):
@@ -75,7 +81,7 @@ def test_public_docstrings_name_every_argument(path: Path) -> None:
         assert {n for n in names if n not in section} == set(), f"{path.name}: {node.name}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_modules_only_define(path: Path) -> None:
     """On the top level stand imports, constants, functions and classes; no loop and no call.
 
@@ -91,7 +97,7 @@ def test_modules_only_define(path: Path) -> None:
         assert ok, f"{path.name}, line {node.lineno}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_nothing_is_pickled(path: Path) -> None:
     """Loading a pickle runs whatever code is in it, so no module can."""
     text = path.read_text()
@@ -123,7 +129,7 @@ before = torch.get_rng_state(), random.getstate(), numpy.random.get_state()[1].t
 threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
 socket.socket.connect = refuse
 for name in sys.argv[1:]:
-    importlib.import_module(f"pretrain.{name}")
+    importlib.import_module(name)
 after = torch.get_rng_state(), random.getstate(), numpy.random.get_state()[1].tolist()
 assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
 assert (threads, dtype) == (torch.get_num_threads(), torch.get_default_dtype())
@@ -134,7 +140,7 @@ print(sorted(set(sys.modules) & {"matplotlib.pyplot", "transformers", "ipywidget
 
 def test_importing_the_models_is_light() -> None:
     """No network, no draw from any generator, no setting, no plotting or published package."""
-    result = python("-W", "error", "-c", IMPORT_ALL, *CORE)
+    result = python("-W", "error", "-c", IMPORT_ALL, *(f"pretrain.{name}" for name in CORE))
     assert result.returncode == 0, result.stderr
     assert result.stdout == "[]\n"
     assert result.stderr == ""
@@ -142,6 +148,6 @@ def test_importing_the_models_is_light() -> None:
 
 def test_importing_anything_is_quiet() -> None:
     """The other modules may need more packages, but they do nothing either."""
-    result = python("-W", "error", "-c", IMPORT_ALL, *(p.stem for p in MODULES))
+    result = python("-W", "error", "-c", IMPORT_ALL, *(dotted(p) for p in MODULES))
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""

@@ -49,7 +49,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_exercises_run_on_the_named_models(home: Path) -> None:
-    """Every solution runs to its end, says which models it asked, and nothing stands in."""
+    """Every solution runs to its end and is right, says whom it asked, and nothing stands in."""
     finished = run(REFUSE + page_code(), home, HF_HUB_OFFLINE="1")
     assert finished.returncode == 0, finished.stderr
     lines = finished.stdout.splitlines()
@@ -57,6 +57,7 @@ def test_the_exercises_run_on_the_named_models(home: Path) -> None:
                                                 "nyu-mll/glue")]  # fmt: skip
     assert named == [BASE, "stanfordnlp/imdb", BASE, GPT2, "nyu-mll/glue", BASE, LARGE]
     assert not [line for line in lines if "stand" in line]
+    assert len([line for line in lines if line.startswith("Right. ")]) == len(EXERCISES)
 
 
 @pytest.mark.slow

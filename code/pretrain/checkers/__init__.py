@@ -1,0 +1,1 @@
+"""Checkers of the book's exercises: one module a chapter, and the parts that they share."""

@@ -1,0 +1,93 @@
+"""Answers to the exercises of chapter 5."""
+
+from wrong_answers import Planted, but
+
+FATES = {"asked": 19_660.8, "masked": 15_728.64, "readable": 3 / 88, "true": 0.5}
+GRADIENT = {
+    "selected": [0.14, -0.16, 0.02],
+    "not selected": [0, 0, 0],
+    "embeddings": "every token",
+}
+SPANS = {"scattered": 65, "spans": 35}
+FAILURES = {"loss near zero": "kept", "fills a blank": "masked", "distrusts clean text": "random"}
+NEXT = {"order": ["other", "same", "near", "order"], "near": 50, "rows differ in": "both"}
+
+PLANTED = {
+    "ex-brt-fates": Planted(
+        FATES,
+        (
+            (but(FATES, asked=131_072), "all tokens"),
+            (but(FATES, asked=77), "one row"),
+            (but(FATES, asked=15_729), "more are asked"),
+            (but(FATES, asked=26_214), "15 % of the tokens"),
+            (but(FATES, masked=19_661), "not all of them"),
+            (but(FATES, masked=104_858), "not of all tokens"),
+            (but(FATES, masked=1_966), "from the asked tokens"),
+            (but(FATES, readable=0.03), "do not read [MASK]"),
+            (but(FATES, readable=0.2), "turned around"),
+            (but(FATES, readable=0.15), "carries most"),
+            (but(FATES, readable=3.41), "percentage"),
+            (but(FATES, readable=0.5), "count those asked"),
+            (but(FATES, true=0.1), "can be read"),
+            (but(FATES, true=0.8), "shown as [MASK]"),
+            (but(FATES, true=0.9), "two fates"),
+        ),
+        ({"asked": 19_661, "masked": 15_729, "readable": 0.034, "true": 1 / 2},),
+    ),
+    "ex-brt-gradient": Planted(
+        GRADIENT,
+        (
+            (but(GRADIENT, selected=[-0.14, 0.16, -0.02]), "descent subtracts"),
+            (but(GRADIENT, selected=[0.7 / 32, -0.8 / 32, 0.1 / 32]), "by those selected"),
+            (but(GRADIENT, selected=[0.7, -0.8, 0.1]), "mean over the selected"),
+            (but(GRADIENT, selected=[0.14, 0.04, 0.02]), "subtract 1"),
+            (but(GRADIENT, selected=[0, -0.16, 0]), "minus one-hot"),
+            (but(GRADIENT, not_selected=[0.14, -0.16, 0.02]), "stand in no loss"),
+            (but(GRADIENT, not_selected=[1, 1, 1]), "which term of the loss"),
+            (but(GRADIENT, embeddings="selected tokens"), "attends to all others"),
+            (but(GRADIENT, embeddings="tokens of the window"), "the same table"),
+        ),
+    ),
+    "ex-brt-spans": Planted(
+        SPANS,
+        (
+            ({"scattered": 0.65, "spans": 0.35}, "multiply it by 100"),
+            (but(SPANS, spans=0.35), "multiply it by 100"),
+            ({"scattered": 35, "spans": 65}, "swapped"),
+            (but(SPANS, scattered=95), "hidden characters only"),
+            (but(SPANS, scattered=15), "until 15 % are hidden"),
+            (but(SPANS, spans=65), "on scattered blanks"),
+            (but(SPANS, spans=91), "hidden characters only"),
+            (but(SPANS, spans=4), "neighbours are hidden"),
+        ),
+    ),
+    "ex-brt-failures": Planted(
+        FAILURES,
+        (
+            (but(FAILURES, loss_near_zero="masked"), "guesses cost"),
+            (but(FAILURES, loss_near_zero="random"), "says nothing"),
+            (but(FAILURES, fills_a_blank="kept"), "copies"),
+            (but(FAILURES, fills_a_blank="random"), "from context"),
+            (but(FAILURES, distrusts_clean_text="kept"), "trusts the text"),
+            (but(FAILURES, distrusts_clean_text="masked"), "never asked"),
+            (but(FAILURES, distrusts_clean_text="none"), "expected one of 'masked'"),
+        ),
+    ),
+    "ex-brt-next": Planted(
+        NEXT,
+        (
+            (but(NEXT, order=["order", "near", "same", "other"]), "lowest first"),
+            (but(NEXT, order=["same", "other", "near", "order"]), "another scene"),
+            (but(NEXT, order=["other", "same", "near", "far"]), "name each"),
+            (but(NEXT, order=["other", "near", "same", "order"]), "the less the rule"),
+            (but(NEXT, near=0.5), "multiply it by 100"),
+            (but(NEXT, near=67), "strangers"),
+            (but(NEXT, near=58), "anywhere in the play"),
+            (but(NEXT, near=97), "count those errors"),
+            (but(NEXT, near=20), "within 30 segments"),
+            (but(NEXT, rows_differ_in="loss"), "running text"),
+            (but(NEXT, rows_differ_in="format"), "no NSP loss"),
+        ),
+        (but(NEXT, order=["other", "same", "order", "near"], near=49),),
+    ),
+}

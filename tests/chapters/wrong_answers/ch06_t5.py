@@ -1,0 +1,104 @@
+"""Answers to the exercises of chapter 6."""
+
+from wrong_answers import Planted, but
+
+BUCKETS = {"a": [15, 16, 17, 26, 31, 31], "b": [99, 112], "c": [7, 512]}
+PREFIX = {"prefix": 16.5, "spans": 9, "winner": "prefix"}
+SUMMARY = {"precision": 0.5, "recall": 2 / 3, "f1": 4 / 7, "winner": "the"}
+ORDER = {"a": "no", "b": 4.0, "c": 0.97, "d": "name"}
+
+
+def longest_text(length, share, mean_span):
+    """Search for the text whose input is as long as the encoder."""
+    low, high = 0.0, 100.0 * length
+    for _ in range(200):
+        text = (low + high) / 2
+        kept, n_spans = text * (1 - share), text * share / mean_span
+        low, high = (text, high) if kept + n_spans + 1 < length else (low, text)
+    return low
+
+
+PLANTED = {
+    "ex-t5-buckets": Planted(
+        BUCKETS,
+        (
+            (but(BUCKETS, a=[15, 16, 17, 26, 32, 42]), "beyond the last one"),
+            (but(BUCKETS, a=[15, 16, 17, 26, 32, 32]), "numbered from 0"),
+            (but(BUCKETS, a=[15, 16, 18, 27, 31, 31]), "round down"),
+            (but(BUCKETS, a=[15, 16, 20, 31, 31, 31]), "several distances"),
+            (but(BUCKETS, a=[15, 0, 1, 10, 16, 26]), "still added"),
+            (but(BUCKETS, a=[14, 15, 16, 25, 30, 30]), "below 16"),
+            (but(BUCKETS, b=[100, 112]), "smaller distance"),
+            (but(BUCKETS, b=[99, 113]), "one too far"),
+            (but(BUCKETS, b=[99, 127]), "begins before"),
+            (but(BUCKETS, b=[98, 112]), "down and up"),
+            (but(BUCKETS, c=[15, 512]), "decoder is exact"),
+            (but(BUCKETS, c=[8, 512]), "distance 0"),
+            (but(BUCKETS, c=[7, 256]), "one of the two stacks"),
+            (but(BUCKETS, c=[7, 64]), "its own numbers"),
+            (but(BUCKETS, c=[7, 3_072]), "share the numbers"),
+            (but(BUCKETS, c=[31, 500]), "half of one side"),
+        ),
+        (but(BUCKETS, b=(99.0, 112.0)),),
+    ),
+    "ex-t5-fit": Planted(
+        longest_text,
+        (
+            (lambda n, r, m: longest_text(n + 1, r, m), "end token"),
+            (lambda n, r, m: (n - 1) / (1 - r), "leaves a sentinel"),
+            (lambda n, r, m: n - 1, "saves nothing"),
+            (lambda n, r, m: (n - 1) * (1 - r + r / m), "from text to input"),
+            (lambda n, r, m: (n - 1) / (r + r / m), "fills the decoder"),
+            (lambda n, r, m: n * m, "Solve for T"),
+            (lambda n, r: n, "stopped with TypeError"),
+            (568, "expected a function longest_text(length, share, mean_span), got 568"),
+        ),
+    ),
+    "ex-t5-prefix": Planted(
+        PREFIX,
+        (
+            (but(PREFIX, prefix=16), "between two whole numbers"),
+            (but(PREFIX, prefix=32), "longest"),
+            (but(PREFIX, prefix=4), "equally often"),
+            (but(PREFIX, spans=5), "text alone"),
+            (but(PREFIX, spans=7), "closes"),
+            (but(PREFIX, spans=8), "the end"),
+            (but(PREFIX, spans=32), "in two spans"),
+            (but(PREFIX, winner="spans"), "it is the other"),
+        ),
+    ),
+    "ex-t5-summary": Planted(
+        SUMMARY,
+        (
+            (but(SUMMARY, precision=0.667), "that is recall"),
+            (but(SUMMARY, precision=0.75), "two words"),
+            (but(SUMMARY, precision=50), "percentage"),
+            (but(SUMMARY, precision=0.25), "the model wrote"),
+            (but(SUMMARY, recall=0.5), "that is precision"),
+            (but(SUMMARY, recall=1), "two words"),
+            (but(SUMMARY, recall=66.7), "percentage"),
+            (but(SUMMARY, recall=0.33), "words of the title"),
+            (but(SUMMARY, f1=0.583), "arithmetic"),
+            (but(SUMMARY, f1=0.577), "geometric"),
+            (but(SUMMARY, f1=57.1), "percentage"),
+            (but(SUMMARY, f1=0.33), "twice the product"),
+            (but(SUMMARY, winner="model"), "not seen"),
+            (but(SUMMARY, winner="first words"), "simpler rival"),
+        ),
+        (but(SUMMARY, recall=0.67, f1=0.57),),
+    ),
+    "ex-t5-order": Planted(
+        ORDER,
+        (
+            (but(ORDER, a="yes"), "random vector"),
+            (but(ORDER, b=-4.0), "positive number"),
+            (but(ORDER, b=0.01), "after training"),
+            (but(ORDER, b=1.2), "subtract the usual"),
+            (but(ORDER, c=97), "between 0 and 1"),
+            (but(ORDER, c=0.001), "every target"),
+            (but(ORDER, c=0.5), "halves"),
+            (but(ORDER, c=0.7), "read off"),
+            (but(ORDER, d="place"), "a nat higher"),
+        ),
+    ),
+}
