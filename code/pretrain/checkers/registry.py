@@ -20,6 +20,7 @@ MODULES = {
     "wld": "ch07_worldview",
     "lab": "ch10_feature_lab",
     "icl": "ch11_in_context",
+    "cho": "ch12_choosing",
 }
 """Short name in the labels of a chapter → its module in pretrain.checkers."""
 
