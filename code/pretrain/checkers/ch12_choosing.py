@@ -216,14 +216,14 @@ def find() -> Checker:
     )
     ahead = Part(
         Choice(("words", "encoder", "undecided")),
-        equals("encoder"),
+        equals("undecided"),
         (
-            Mistake(equals("words"), "look at the sign of the mean difference."),
-            Mistake(equals("undecided"), "take the differences film by film, and their spread."),
+            Mistake(equals("words"), "look at the mean difference and its interval."),
+            Mistake(equals("encoder"), "take the differences film by film, and their interval."),
         ),
         "mean difference over films, against its own spread.",
     )
-    follows = "The encoder was tuned on pairs of texts; pre-training alone was not asked."
+    follows = "On so many films, counted words are not surely behind a model tuned for likeness."
     parts = {"words": words, "encoder": encoder, "ahead": ahead}
     return Checker("ex-cho-find", "extension", parts, follows)
 

@@ -12,7 +12,7 @@ ORDERS = {
 PASSES = {"cached": 249 / 200, "uncached": 11_225 / 200, "ratio": 1000}
 SHORT = {"rule": 0.482, "always": 0.5, "words": 0.7}
 BERT_DECODER = {"predictions": 7, "weights": 28_311_552, "name": "encoder-decoder"}
-FIND = {"words": 0.4, "encoder": 0.55, "ahead": "encoder"}
+FIND = {"words": 0.4, "encoder": 0.45, "ahead": "undecided"}
 
 PLANTED = {
     "ex-cho-orders": Planted(
@@ -90,8 +90,8 @@ PLANTED = {
             (but(FIND, encoder=55), "percentage"),
             (but(FIND, encoder=0.1), "padding"),
             (but(FIND, encoder=0.999), "first ten"),
-            (but(FIND, ahead="words"), "sign"),
-            (but(FIND, ahead="undecided"), "film by film"),
+            (but(FIND, ahead="words"), "its interval"),
+            (but(FIND, ahead="encoder"), "film by film"),
         ),
     ),
 }
