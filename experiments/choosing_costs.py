@@ -10,6 +10,7 @@ pass in the same turn.
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from pretrain.gpt import GPT
 from pretrain.rewriting import generate_from
 from pretrain.t5 import T5
 
-SHAPE: dict[str, int] = {"d_model": 384, "n_layers": 6, "n_heads": 12}
+SHAPE: dict[str, Any] = {"d_model": 384, "n_layers": 6, "n_heads": 12}
 VOCAB_SIZE, MAX_LEN = 30_522, 256
 READ, WRITTEN, BATCH = 64, (1, 4, 16, 64), 16
 N_TURNS = 15
@@ -48,11 +49,11 @@ def make_ways(written: tuple[int, ...] = WRITTEN, *, batch: int = BATCH) -> dict
     one = many[:1]
     ways: dict[str, Way] = {"encoder": lambda: read(encoder, one)}
     for n in written:
-        ways[f"decoder, {n}"] = lambda n=n: generate(decoder, one, n, greedy=True)
-        ways[f"encoder-decoder, {n}"] = lambda n=n: generate_from(both, one, n, greedy=True)
+        ways[f"decoder, {n}"] = partial(generate, decoder, one, n, greedy=True)
+        ways[f"encoder-decoder, {n}"] = partial(generate_from, both, one, n, greedy=True)
     n = written[len(written) // 2]  # of an answer of middling length
-    ways[f"decoder, {n}, no cache"] = lambda: generate(
-        decoder, one, n, greedy=True, use_cache=False
+    ways[f"decoder, {n}, no cache"] = partial(
+        generate, decoder, one, n, greedy=True, use_cache=False
     )
     words = new_model("words", 1.0)
     known = texts("train", "sentences", 64, 0)
@@ -60,7 +61,7 @@ def make_ways(written: tuple[int, ...] = WRITTEN, *, batch: int = BATCH) -> dict
     sentence = max((t.text for t in known), key=len)
     ways["counted words"] = lambda: words.predict([sentence])
     ways["encoder, batch"] = lambda: read(encoder, many)
-    ways[f"decoder, {n}, batch"] = lambda: generate(decoder, many, n, greedy=True)
+    ways[f"decoder, {n}, batch"] = partial(generate, decoder, many, n, greedy=True)
     return ways
 
 

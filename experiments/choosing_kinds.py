@@ -30,7 +30,8 @@ from pretrain.sources import fetch
 
 N_LABELS = {"whole": (16, 64, 256, 1024), "sentences": (16, 64, 256, 1024, 4096)}
 SEEDS = (0, 1, 2, 3, 4)
-N_PAIRS = {"validation": 150, "test": {"whole": 171, "sentences": 400}}
+N_VALIDATION, N_TEST = 150, {"whole": 171, "sentences": 400}
+"""Pairs."""
 MAX_LEN = 128  # tokens that MiniLM reads of a text, [CLS] and [SEP] included
 STRENGTHS = {"words": (1.0, 10.0, 100.0, 1000.0), "probe": (0.001, 0.01, 0.1, 1.0)}
 """Values of scikit-learn's C; the probe's inputs are 384 standardised numbers."""
@@ -42,8 +43,8 @@ JUDGING = (
 PROMPT = Template("Sentence: {input}\nIs this from the plot of a film, or from a review?\nAnswer:")
 ANSWERS = ("review", "plot")
 SETTINGS: dict[str, Any] = {
-    "n_labels": N_LABELS, "seeds": SEEDS, "n_pairs": N_PAIRS, "strengths": STRENGTHS,
-    "judging": JUDGING, "prompt": PROMPT.question, "max_len": MAX_LEN,
+    "n_labels": N_LABELS, "seeds": SEEDS, "n_validation": N_VALIDATION, "n_test": N_TEST,
+    "strengths": STRENGTHS, "judging": JUDGING, "prompt": PROMPT.question, "max_len": MAX_LEN,
 }  # fmt: skip
 QUICK: dict[str, Any] = {"n_labels": (16, 64), "seeds": (0, 1), "validation": 20, "test": 40}
 Draw = tuple[str, str, int | None, int]
@@ -148,8 +149,8 @@ def study(arms: FinishedArms, form: str, *, quick: bool = False) -> dict[str, An
         quick: Few texts, and no decoder.
     """
     sizes, seeds = (QUICK["n_labels"], QUICK["seeds"]) if quick else (N_LABELS[form], SEEDS)
-    n_validation = QUICK["validation"] if quick else N_PAIRS["validation"]
-    n_test = QUICK["test"] if quick else N_PAIRS["test"][form]  # type: ignore[index]
+    n_validation = QUICK["validation"] if quick else N_VALIDATION
+    n_test = QUICK["test"] if quick else N_TEST[form]
     others: list[Draw] = [("validation", form, n_validation, 0), ("test", form, n_test, 0)]
     test = texts(*others[1])
     films = [t.film for t in test]
