@@ -10,9 +10,9 @@ ORDERS = {
     "panel": "decoder",
 }
 PASSES = {"cached": 249 / 200, "uncached": 11_225 / 200, "ratio": 1000}
-SHORT = {"rule": 0.482, "always": 0.5, "words": 0.7}
+SHORT = {"rule": 162 / 342, "always": 0.5, "words": 0.786}
 BERT_DECODER = {"predictions": 7, "weights": 28_311_552, "name": "encoder-decoder"}
-FIND = {"words": 0.4, "encoder": 0.45, "ahead": "undecided"}
+FIND = {"words": 61 / 156, "encoder": 60 / 156, "ahead": "undecided"}
 
 PLANTED = {
     "ex-cho-orders": Planted(
@@ -53,7 +53,7 @@ PLANTED = {
     "ex-cho-short": Planted(
         SHORT,
         (
-            (but(SHORT, rule=48.2), "percentage"),
+            (but(SHORT, rule=47.4), "percentage"),
             (but(SHORT, rule=0.965), "cut them first"),
             (but(SHORT, rule=0.5), "long reviews"),
             (but(SHORT, rule=0.75), "only plots are cut"),
@@ -65,6 +65,7 @@ PLANTED = {
             (but(SHORT, words=0.48), "the length alone"),
             (but(SHORT, words=0.99), "fitted model's score on the cut"),
         ),
+        (but(SHORT, rule=0.474),),
     ),
     "ex-cho-bert-decoder": Planted(
         BERT_DECODER,
