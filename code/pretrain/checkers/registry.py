@@ -22,6 +22,7 @@ MODULES = {
     "ftn": "ch09_fine_tuning",
     "lab": "ch10_feature_lab",
     "icl": "ch11_in_context",
+    "cho": "ch12_choosing",
 }
 """Short name in the labels of a chapter → its module in pretrain.checkers."""
 
