@@ -1,0 +1,96 @@
+"""The appendices keep up with the chapters: glossary, misconceptions, reference card, index."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import back_matter
+from back_matter import Bold, bold_terms, glossary, links, normal
+
+NOT_TERMS = {  # bold for emphasis, as a run-in heading, or as one row of a list of rivals
+    "Kneser–Ney of order 5", "Kneser–Ney of the best order", "No biases", "At scale",
+    "GPT fills the middle", "worth 3.2 times the labels", "Bytes counted", "Bytes not counted",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pages(repository: Path) -> dict[str, Path]:
+    """The text of every page by name."""
+    return {path.stem: path for path in back_matter.sources(repository)}
+
+
+@pytest.fixture(scope="module")
+def where(pages: dict[str, Path]) -> dict[str, str]:
+    """The page of every label."""
+    return {label: name for name, path in pages.items() for label in back_matter.labels(path)}
+
+
+@pytest.fixture(scope="module")
+def terms(pages: dict[str, Path]) -> list[Bold]:
+    """Every bold term of the numbered chapters, quizzes and exercises left out."""
+    chapters = [path for name, path in pages.items() if re.match(r"[0-8]\d_", name)]
+    found = [bold for path in chapters for bold in bold_terms(path)]
+    return [
+        bold for bold in found if bold.term not in NOT_TERMS and not bold.section.endswith("-check")
+    ]
+
+
+def entries(pages: dict[str, Path]) -> dict[str, back_matter.Entry]:
+    """The glossary by name, each name as it is compared."""
+    return {normal(name): one for one in glossary(pages["glossary"]) for name in one.names}
+
+
+def test_every_bold_term_is_in_the_glossary(pages: dict[str, Path], terms: list[Bold]):
+    known = entries(pages)
+    missing = {(bold.page, bold.term) for bold in terms if normal(bold.term) not in known}
+    assert len(terms) > 150
+    assert missing == set()
+
+
+def test_every_entry_links_to_each_place_of_definition(
+    pages: dict[str, Path], where: dict[str, str], terms: list[Bold]
+):
+    known = entries(pages)
+    loose = []
+    for bold in terms:
+        entry = known.get(normal(bold.term))
+        if entry is None:
+            continue
+        to_page = bold.page in entry.pages | {where.get(label) for label in entry.links}
+        if bold.section not in entry.links if bold.section else not to_page:
+            loose.append(bold)
+    assert loose == []
+
+
+def test_glossary_holds_nothing_else(pages: dict[str, Path], where: dict[str, str]):
+    every = {normal(bold.term) for path in pages.values() for bold in bold_terms(path)}
+    for entry in glossary(pages["glossary"]):
+        assert any(normal(name) in every for name in entry.names), entry.names
+        assert entry.links <= where.keys(), entry.names
+    names = [normal(name) for entry in glossary(pages["glossary"]) for name in entry.names]
+    assert len(set(names)) == len(names)
+
+
+def test_an_unexplained_term_would_be_found(tmp_path: Path):
+    twin = tmp_path / "04_planted.md"
+    twin.write_text(
+        "# 4 P\n\nA **first** term.\n\n(sec-p-one)=\n## One\n\n**Run in.** A **Second term**, and\n"
+        "**12** of **three**.\n\n```{code-cell} python\nx = 2**3**4\n```\n\n| **cell** | 1 |\n"
+    )
+    assert bold_terms(twin) == [
+        Bold("first", "04_planted", ""),
+        Bold("Second term", "04_planted", "sec-p-one"),
+        Bold("three", "04_planted", "sec-p-one"),
+    ]
+    assert normal("`Bytes`") == normal("byte")
+    assert normal("bias") != normal("bia s")
+
+
+@pytest.mark.parametrize("name", ["notation", "glossary"])
+def test_every_link_of_an_appendix_leads_somewhere(
+    name: str, pages: dict[str, Path], where: dict[str, str]
+):
+    found = links(pages[name].read_text(encoding="utf-8"))
+    assert found
+    assert [label for label in found if label not in where] == []
