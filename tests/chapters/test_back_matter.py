@@ -12,6 +12,9 @@ NOT_TERMS = {  # bold for emphasis, as a run-in heading, or as one row of a list
     "Kneser–Ney of order 5", "Kneser–Ney of the best order", "No biases", "At scale",
     "GPT fills the middle", "worth 3.2 times the labels", "Bytes counted", "Bytes not counted",
 }  # fmt: skip
+APPENDICES = (
+    "notation", "glossary", "misconceptions", "reference_card",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +90,24 @@ def test_an_unexplained_term_would_be_found(tmp_path: Path):
     assert normal("bias") != normal("bia s")
 
 
-@pytest.mark.parametrize("name", ["notation", "glossary"])
+@pytest.mark.parametrize("name", APPENDICES)
 def test_every_link_of_an_appendix_leads_somewhere(
     name: str, pages: dict[str, Path], where: dict[str, str]
 ):
     found = links(pages[name].read_text(encoding="utf-8"))
     assert found
     assert [label for label in found if label not in where] == []
+
+
+def test_every_misconception_is_corrected_by_a_page_of_the_book(
+    pages: dict[str, Path], where: dict[str, str]
+):
+    text = pages["misconceptions"].read_text(encoding="utf-8")
+    claims = [part.split("\n", 1) for part in re.split(r"^### ", text, flags=re.M)[1:]]
+    assert len(claims) >= 20
+    assert len({claim for claim, _ in claims}) == len(claims)
+    for claim, correction in claims:
+        assert re.fullmatch(r'".+[.?]"', claim), claim
+        found = links(correction.split("\n## ")[0].split("\n(sec-")[0])
+        assert found, claim
+        assert [label for label in found if where.get(label, "misconceptions") in APPENDICES] == []
