@@ -13,7 +13,7 @@ NOT_TERMS = {  # bold for emphasis, as a run-in heading, or as one row of a list
     "GPT fills the middle", "worth 3.2 times the labels", "Bytes counted", "Bytes not counted",
 }  # fmt: skip
 APPENDICES = (
-    "notation", "glossary", "misconceptions", "reference_card",
+    "notation", "glossary", "misconceptions", "reference_card", "recipes",
 )  # fmt: skip
 
 
@@ -111,3 +111,10 @@ def test_every_misconception_is_corrected_by_a_page_of_the_book(
         found = links(correction.split("\n## ")[0].split("\n(sec-")[0])
         assert found, claim
         assert [label for label in found if where.get(label, "misconceptions") in APPENDICES] == []
+
+
+def test_every_recipe_has_a_source_or_says_that_it_has_none(pages: dict[str, Path]):
+    lines = pages["recipes"].read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if re.match(r"\| (?!task|method)\w", line)]
+    assert len(rows) >= 15
+    assert [row for row in rows if "{cite:t}" not in row and "rule of thumb" not in row] == []
