@@ -1,12 +1,14 @@
 """The appendices keep up with the chapters: glossary, misconceptions, reference card, index."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import back_matter
 from back_matter import Bold, bold_terms, glossary, links, normal
+from book_pages import exercises
 
 NOT_TERMS = {  # bold for emphasis, as a run-in heading, or as one row of a list of rivals
     "Kneser–Ney of order 5", "Kneser–Ney of the best order", "No biases", "At scale",
@@ -118,3 +120,66 @@ def test_every_recipe_has_a_source_or_says_that_it_has_none(pages: dict[str, Pat
     rows = [line for line in lines if re.match(r"\| (?!task|method)\w", line)]
     assert len(rows) >= 15
     assert [row for row in rows if "{cite:t}" not in row and "rule of thumb" not in row] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "tables"),
+    [
+        ("91_specifications", ("specifications", "hyperparameters")),
+        ("92_models_and_costs", ("zoo", "costs")),
+    ],
+)
+def test_a_page_cites_the_sources_of_its_tables(
+    page: str, tables: tuple[str, ...], pages: dict[str, Path], repository: Path
+):
+    text = pages[page].read_text(encoding="utf-8")
+    cited = {key for keys in re.findall(r"\{cite:[tp]\}`([^`]+)`", text) for key in keys.split(",")}
+    for table in tables:
+        path = repository / "data" / "tables" / f"{table}.toml"
+        (rows,) = tomllib.loads(path.read_text(encoding="utf-8")).values()
+        assert {key for row in rows for key in row["sources"]} <= cited, table
+
+
+def test_the_index_of_exercises_reads_what_a_chapter_offers():
+    text = """:::{exercise} One title
+:label: ex-p-one
+
+What? *Hint.* Think.
+:::
+
+```{code-cell} python
+check("ex-p-one", ...)
+```
+
+:::{solution-start} ex-p-one
+:::
+
+```{code-cell} python
+1
+```
+
+:::{solution-end}
+:::
+
+::::{exercise-start} Another
+:label: ex-p-two
+::::
+
+:::{solution} ex-p-two
+No code.
+:::
+"""
+    one, two = exercises.exercises_of(text)
+    assert one == ("ex-p-one", "One title", True, True, "computed")
+    assert two == ("ex-p-two", "Another", False, False, "written")
+    lines = exercises.chapter_lines("04_p", "(sec-p-check)=\n" + text)
+    assert lines[0] == "{doc}`/chapters/04_p`; quiz: {ref}`sec-p-check`"
+    assert exercises.chapter_lines("04_p", "no exercise") == []
+
+
+def test_every_exercise_of_the_book_is_in_the_index_with_its_solution(pages: dict[str, Path]):
+    for name, path in pages.items():
+        text = path.read_text(encoding="utf-8")
+        found = list(exercises.exercises_of(text))
+        assert len(found) == len(re.findall(r"^:label: ex-", text, re.M)), name
+        assert [one.label for one in found if one.solution == "none"] == [], name
