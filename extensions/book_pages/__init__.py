@@ -3,8 +3,9 @@
 It numbers figures, equations and exercises after the chapter's file name (:mod:`.numbering`),
 serves MathJax and every script from the book itself (:mod:`.local_files`), offers the
 ``{applet}`` directive (:mod:`.applets`), the measured run times (:mod:`.receipts`), benchmarks
-(:mod:`.benchmarks`) and the index of exercises (:mod:`.exercises`), cites in round brackets (:mod:`.citations`) and mends what screen readers
-stumble over (:mod:`.access`). The look of the pages is in ``chapters/assets/book.css``.
+(:mod:`.benchmarks`) and the index of exercises (:mod:`.exercises`), cites in round brackets
+(:mod:`.citations`) and mends what screen readers stumble over (:mod:`.access`). The look of the
+pages is in ``chapters/assets/book.css``.
 """
 
 from typing import Any

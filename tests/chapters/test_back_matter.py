@@ -16,6 +16,7 @@ NOT_TERMS = {  # bold for emphasis, as a run-in heading, or as one row of a list
 }  # fmt: skip
 APPENDICES = (
     "notation", "glossary", "misconceptions", "reference_card", "recipes",
+    "developments", "further_learning",
 )  # fmt: skip
 
 
