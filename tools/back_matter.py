@@ -108,7 +108,8 @@ def glossary(page: Path) -> list[Entry]:
     """
     text = page.read_text(encoding="utf-8")
     body = text.split(":::{glossary}", 1)[1].split("\n:::", 1)[0]
-    entries, names = [], []
+    entries: list[Entry] = []
+    names: list[str] = []
     for line in body.splitlines():
         if line.startswith(" ") and line.strip():
             entries.append(
