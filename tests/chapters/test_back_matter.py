@@ -184,3 +184,16 @@ def test_every_exercise_of_the_book_is_in_the_index_with_its_solution(pages: dic
         found = list(exercises.exercises_of(text))
         assert len(found) == len(re.findall(r"^:label: ex-", text, re.M)), name
         assert [one.label for one in found if one.solution == "none"] == [], name
+
+
+def test_bibliography_holds_what_is_cited_and_nothing_else(
+    pages: dict[str, Path], repository: Path
+):
+    text = "".join(path.read_text(encoding="utf-8") for path in pages.values())
+    lists = re.findall(r"\{cite:[a-z]+\}`([^`]+)`", text)
+    cited = {key.strip() for keys in lists for key in keys.split(",")}
+    bibliography = (repository / "chapters" / "references.bib").read_text(encoding="utf-8")
+    keys = re.findall(r"^@\w+\{([^,]+),", bibliography, re.M)
+    assert len(set(keys)) == len(keys)
+    assert cited - set(keys) == set()
+    assert set(keys) - cited == set()
