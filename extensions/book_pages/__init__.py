@@ -2,16 +2,17 @@
 
 It numbers figures, equations and exercises after the chapter's file name (:mod:`.numbering`),
 serves MathJax and every script from the book itself (:mod:`.local_files`), offers the
-``{applet}`` directive (:mod:`.applets`), the measured run times (:mod:`.receipts`) and benchmarks
-(:mod:`.benchmarks`), cites in round brackets (:mod:`.citations`) and mends what screen readers
-stumble over (:mod:`.access`). The look of the pages is in ``chapters/assets/book.css``.
+``{applet}`` directive (:mod:`.applets`), the measured run times (:mod:`.receipts`), benchmarks
+(:mod:`.benchmarks`) and the index of exercises (:mod:`.exercises`), cites in round brackets
+(:mod:`.citations`) and mends what screen readers stumble over (:mod:`.access`). The look of the
+pages is in ``chapters/assets/book.css``.
 """
 
 from typing import Any
 
 from sphinx.application import Sphinx
 
-from . import access, applets, benchmarks, citations, local_files, numbering, receipts
+from . import access, applets, benchmarks, citations, exercises, local_files, numbering, receipts
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     Returns:
         What Sphinx wants to know about the extension.
     """
-    for part in (numbering, local_files, applets, receipts, benchmarks, citations, access):
+    parts = (numbering, local_files, applets, receipts, benchmarks, exercises, citations, access)
+    for part in parts:
         part.register(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,22 +6,16 @@ from pathlib import Path
 
 import pytest
 
+import back_matter
 import chapters
 
 ROWS = tomllib.loads(Path(__file__).with_name("rows.toml").read_text(encoding="utf-8"))
-DEFINITIONS = (
-    r"^\(([a-z0-9-]+)\)=$",  # a section
-    r"^:(?:label|name): ([a-z0-9-]+)$",  # a definition, an exercise, a table
-    r"^\$\$ \(([a-z0-9-]+)\)$",  # an equation
-    r"^ +name: ([a-z0-9-]+)$",  # a figure
-)
+PAGES = {path.stem: path for path in back_matter.sources(chapters.ROOT)}
 
 
 def labels(page: str) -> set[str]:
-    """Return the labels that a page defines."""
-    (twin,) = chapters.twin_paths(only=page)
-    text = twin.read_text(encoding="utf-8")
-    return {label for pattern in DEFINITIONS for label in re.findall(pattern, text, re.M)}
+    """Return the labels that a page defines, be it a notebook or plain text."""
+    return set(back_matter.labels(PAGES[page]))
 
 
 @pytest.mark.parametrize("page", ROWS)
@@ -33,9 +27,9 @@ def test_every_row_has_its_label(page: str):
 def test_row_ids_are_well_formed_and_unique():
     ids = [row for rows in ROWS.values() for row in rows]
     assert len(set(ids)) == len(ids)
-    assert all(re.fullmatch(r"[A-Z][A-Z\d]{1,2}-[TEFDRXQ]\d", row) for row in ids)
+    assert all(re.fullmatch(r"[A-Z][A-Z\d]{1,2}-(?:[TEFDRXQI]\d|[A-S])", row) for row in ids)
 
 
 def test_labels_are_unique_in_the_book():
-    found = [label for path in chapters.twin_paths() for label in labels(path.stem)]
+    found = [label for page in PAGES for label in labels(page)]
     assert len(set(found)) == len(found)
