@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[str, Style]] = {
     "whole": ("recurrent", BASELINES[2]),
     "decoder": ("decoder", STYLE["gpt"]),
     "encoder": ("encoder", STYLE["bert"]),
-    "both": ("both", STYLE["t5"]),
+    "both": ("both stacks", STYLE["t5"]),
 }
 """Kind of a network -> title of its column and look of its marks."""
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
