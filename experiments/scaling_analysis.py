@@ -16,7 +16,7 @@ from pretrain.scaling import Law, Runs, fit_law
 
 Losses = Mapping[Cell, list[float]]
 """Loss of each seed by cell."""
-N_RESAMPLES = 500
+N_RESAMPLES = 1000
 
 
 def parameters(cell: Cell) -> int:

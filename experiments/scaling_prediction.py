@@ -103,15 +103,16 @@ def misses(prediction: dict[str, Any], losses: Losses) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for cell, seeds in losses.items():
-        found[name_of(cell)] = entry = {"losses": seeds, "ways": {}}
+        ways: dict[str, Any] = {}
         mean = float(np.mean(seeds))
         for way in ("main", "kaplan", "compute line"):
             said = prediction["content"][way][name_of(cell)]
             value, *ends = said if isinstance(said, list) else [said]
-            entry["ways"][way] = {
+            ways[way] = {
                 "predicted": said, "miss": mean - value, "percent": 100 * (mean / value - 1),
                 "inside": [ends[0] <= loss <= ends[1] for loss in seeds] if ends else None,
             }  # fmt: skip
+        found[name_of(cell)] = {"losses": seeds, "ways": ways}
     return found
 
 

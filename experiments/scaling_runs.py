@@ -87,7 +87,7 @@ def run(
     try:
         fit(
             model, loss, n_steps=steps, lr=lr, n_warmup=round(plan.WARMUP_SHARE * steps),
-            final_lr=plan.FINAL_LR, generator=Generator(), progress=False,
+            final_lr=plan.FINAL_LR, betas=plan.BETAS, generator=Generator(), progress=False,
             evaluate=look if on_the_way else None, evaluate_every=plan.SHORTEST,
         )  # fmt: skip
         final = unread_loss(model, split)

@@ -6,7 +6,12 @@ Then `data/runs/scaling_prediction.json` is written: what larger runs will lose.
 these trained. Losses are those of the test plays; learning rates were chosen on validation plays.
 
 Every run has a schedule that ends where its text ends. A checkpoint in the middle of a longer run
-has a rate that is still high; it is recorded beside, to show what counting it would do.
+still has a high rate, so its loss is not what that amount of text can give. Hoffmann et al. 2022
+(arXiv:2203.15556) held this against the runs of Kaplan et al.; Porian et al. 2024
+(arXiv:2406.19146) found that warm-up, the head's share of compute and rates that do not fit the
+size weigh more. So warm-up here is a share of the run, compute counts the head, and rates follow
+size and text by a rule fitted to validation losses. Losses of checkpoints are recorded beside, to
+show what counting them would do.
 
     python experiments/scaling_study.py --plan                  # sizes, and minutes measured here
     python experiments/scaling_study.py --stop-before-held-out  # then commit the prediction
@@ -121,7 +126,7 @@ def recipe() -> dict[str, Any]:
     names = (
         "SEQ_LEN", "BATCH_SIZE", "N_LAYERS", "SHORTEST", "LEVELS", "WIDTHS", "CEILING", "SEEDS",
         "TUNING_SEED", "TUNING_LEVELS", "RATES", "N_WINDOWS", "INIT_GAIN", "WARMUP_SHARE",
-        "FINAL_LR", "HELD_OUT_WIDTH",
+        "FINAL_LR", "BETAS", "HELD_OUT_WIDTH",
     )  # fmt: skip
     return {name.lower(): getattr(plan, name) for name in names}
 

@@ -117,7 +117,7 @@ def fit_law(runs: Runs, *, delta: float = 1e-3, near: Law | None = None) -> Law:
         starts = [there, starts[0], starts[-1]]
     bounds = [(-12.0, 6.0), (0.01, 4.0), (-12.0, 6.0), (0.01, 4.0), (-7.0, top)]
     x = _minimise(log_law, starts, bounds, np.log(runs.loss), delta)
-    a, b = math.exp(x[0]) * n_mid ** x[1], math.exp(x[2]) * d_mid ** x[3]
+    a, b = float(np.exp(x[0]) * n_mid ** x[1]), float(np.exp(x[2]) * d_mid ** x[3])
     return Law(e=math.exp(x[4]), a=a, alpha=float(x[1]), b=b, beta=float(x[3]))
 
 

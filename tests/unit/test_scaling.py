@@ -73,16 +73,16 @@ def test_fit_refuses_what_has_no_logarithm() -> None:
 
 
 def test_bootstrap_covers() -> None:
-    """Of twelve data sets nearly all have the true extrapolated loss in their 95 % interval."""
+    """Of eight data sets nearly all have the true extrapolated loss in their 95 % interval."""
     target, inside, widths = float(TRUE.loss(1e6, 3.5e6)), [], []
-    for seed in range(12):
+    for seed in range(8):
         runs = grid(TRUE, noise=0.003, seed=seed)
         refit = partial(fit_law, near=fit_law(runs))
         laws = bootstrap_laws(runs, refit, rng=np.random.default_rng(seed), n_resamples=25)
         low, high = percentiles([float(law.loss(1e6, 3.5e6)) for law in laws])
         inside.append(low <= target <= high)
         widths.append(high - low)
-    assert sum(inside) >= 9  # 25 resamples give a little less than 95 %
+    assert sum(inside) >= 6  # 25 resamples give a little less than 95 %
     assert max(widths) < 0.06  # and no interval is so wide that it could not miss
 
 

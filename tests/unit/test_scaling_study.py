@@ -179,13 +179,14 @@ def test_prediction_comes_before_the_runs(
     plan, study, predicting = (scripts[name] for name in ("plan", "study", "prediction"))
     calls: list[str] = []
     monkeypatch.setattr(study, "run", law_run(plan, calls))
-    names: list[str] = []
+    arms: dict[str, Any] = {}
     before: list[list[str]] = []
 
     def get(name: str, function: Any, *given: Any) -> Any:
-        """Compute an arm and note its name."""
-        names.append(name)
-        return function(*given)
+        """Compute an arm unless it is there."""
+        if name not in arms:
+            arms[name] = function(*given)
+        return arms[name]
 
     def publish(prediction: dict[str, Any]) -> None:
         """Write it and note which runs there were."""
@@ -196,8 +197,11 @@ def test_prediction_comes_before_the_runs(
     record = study.study(get, stop=False, publish=publish)
     later = {f"{cell.width} x {cell.level}" for cell in plan.held_out(64)}
     assert not [call for call in before[0] if call.split(" ", 1)[1].split(" seed")[0] in later]
+    names = list(arms)
     assert names[-1] == f"run 64 x {plan.LEVELS[-1]} seed 1"
-    assert names.index("prediction") < names.index(names[-1])
+    assert before[0] == before[1]  # going on after the stop trained nothing anew
+    tested = names[names.index("prediction") + 1 :]
+    assert {name.removeprefix("run ").split(" seed")[0] for name in tested} == later
     assert {call.split()[0] for call in calls if "seed 10" in call} == {"validation"}
     assert {call.split()[0] for call in calls if "seed 10" not in call} == {"test"}
     written = json.loads((tmp_path / "scaling_prediction.json").read_text())
@@ -253,8 +257,11 @@ def test_misses(scripts: dict[str, ModuleType]) -> None:
     assert ways["compute line"]["inside"] is None
 
 
-def test_checkpoints_are_compared_at_equal_text(scripts: dict[str, ModuleType]) -> None:
+def test_checkpoints_are_compared_at_equal_text(
+    scripts: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A checkpoint stands beside the run that ended there; the longest run is its own."""
+    monkeypatch.setattr(scripts["analysis"], "N_RESAMPLES", 5)
     plan, analysis = scripts["plan"], scripts["analysis"]
     run = law_run(plan)
     widths = (16, 24, 32)
