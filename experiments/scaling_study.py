@@ -194,7 +194,7 @@ def shrink() -> None:
         RATES=(4e-3, 8e-3, 16e-3), TUNING_LEVELS=(1, 2), CEILING=3.6e9,
         N_WINDOWS={"validation": 32, "test": 64},
     )  # fmt: skip
-    vars(analysis)["N_RESAMPLES"], vars(curves)["MIN_SIZES"] = 20, 3
+    vars(analysis)["N_RESAMPLES"], vars(curves)["MIN_SIZES"] = 5, 3
 
 
 def print_plan() -> None:
