@@ -12,6 +12,7 @@ from importlib import import_module
 from pretrain.checkers.checker import Checker
 
 MODULES = {
+    "rev": "ch01_revolution",
     "trf": "ch02_transformer_toolkit",
     "tok": "ch03_tokens",
     "gpt": "ch04_gpt",
