@@ -23,7 +23,7 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 -W default -p no:c
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sync run lint test book bench lock clean
+.PHONY: help setup sync run lint test book bench scripts lock clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -68,6 +68,9 @@ book: setup ## build the pages, strictly; open _build/html/index.html
 bench: setup ## run the side-by-side benchmarks, about 40 minutes; results go to benchmarks/results.json
 	$(BIN)/python -m benchmarks
 	@echo "bench: results are in benchmarks/results.json"
+
+scripts: setup ## write scripts/gpt.py, bert.py and t5.py from the package, one file each, torch alone
+	@$(BIN)/python tools/make_scripts.py
 
 lock: setup ## write requirements.txt anew from requirements.in
 	$(BIN)/python -m piptools compile --quiet --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt requirements.in
