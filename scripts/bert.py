@@ -1559,7 +1559,7 @@ def save_run(options: argparse.Namespace, losses: list[float], **results: Any) -
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-SIZES = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 32}
+SIZES: dict[str, Any] = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 32}
 
 
 def shares(scores: Tensor, answers: Tensor, fates: Tensor) -> dict[str, float]:

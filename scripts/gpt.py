@@ -1557,7 +1557,7 @@ def save_run(options: argparse.Namespace, losses: list[float], **results: Any) -
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-SIZES = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 64}
+SIZES: dict[str, Any] = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 64}
 
 MIN_CONTEXT = 32  # every scored character has more than so many before it
 

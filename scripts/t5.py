@@ -1684,7 +1684,7 @@ def span_corruption_loss(
     )  # fmt: skip
 
 
-SIZES = {"d_model": 64, "n_layers": 1, "n_heads": 4}
+SIZES: dict[str, Any] = {"d_model": 64, "n_layers": 1, "n_heads": 4}
 
 PAD_ID, EOS_ID, FIRST_SENTINEL_ID, N_SENTINELS = 0, 5, 2999, 64
 
@@ -1781,7 +1781,11 @@ def main() -> None:
     train_text, unseen_text = read_texts(options)
     tokenizer = Subwords(train_text, FIRST_SENTINEL_ID + 1, N_SENTINELS)
     train_ids, unseen = tokenizer.encode(train_text), tokenizer.encode(unseen_text)
-    holes = {"first_sentinel_id": FIRST_SENTINEL_ID, "n_sentinels": N_SENTINELS, "eos_id": EOS_ID}
+    holes: dict[str, Any] = {
+        "first_sentinel_id": FIRST_SENTINEL_ID,
+        "n_sentinels": N_SENTINELS,
+        "eos_id": EOS_ID,
+    }
     torch.manual_seed(options.seed)
     model = T5(len(tokenizer.tokens), **SIZES)
     losses = train(

@@ -6,6 +6,8 @@ baselines that need no training. Needs torch and nothing else.
     python bert.py plays.txt --seed 0
 """
 
+from typing import Any
+
 import torch
 from torch import Generator, Tensor
 
@@ -15,7 +17,7 @@ from pretrain.objectives import FATES, IGNORE_INDEX, corrupt_mlm, masked_lm_loss
 from pretrain.tokenization import CharTokenizer
 from single_file.shared import parse_options, print_table, read_texts, save_run, train
 
-SIZES = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 32}
+SIZES: dict[str, Any] = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 32}
 
 
 def shares(scores: Tensor, answers: Tensor, fates: Tensor) -> dict[str, float]:

@@ -7,6 +7,7 @@ the same characters. Needs torch and nothing else.
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -18,7 +19,7 @@ from pretrain.tokenization import CharTokenizer
 from single_file.counts import kneser_ney
 from single_file.shared import parse_options, print_table, read_texts, save_run, train
 
-SIZES = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 64}
+SIZES: dict[str, Any] = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 64}
 MIN_CONTEXT = 32  # every scored character has more than so many before it
 
 

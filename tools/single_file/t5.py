@@ -6,6 +6,8 @@ of the chapter, which takes the mean loss apart. Needs torch and nothing else.
     python t5.py plays.txt --seed 0
 """
 
+from typing import Any
+
 import torch
 from torch import Generator, Tensor
 
@@ -16,7 +18,7 @@ from pretrain.t5 import T5, shift_right
 from single_file.merges import Subwords
 from single_file.shared import parse_options, print_table, read_texts, save_run, train
 
-SIZES = {"d_model": 64, "n_layers": 1, "n_heads": 4}
+SIZES: dict[str, Any] = {"d_model": 64, "n_layers": 1, "n_heads": 4}
 PAD_ID, EOS_ID, FIRST_SENTINEL_ID, N_SENTINELS = 0, 5, 2999, 64
 KINDS = {
     "opening": "first sentinel",
@@ -111,7 +113,11 @@ def main() -> None:
     train_text, unseen_text = read_texts(options)
     tokenizer = Subwords(train_text, FIRST_SENTINEL_ID + 1, N_SENTINELS)
     train_ids, unseen = tokenizer.encode(train_text), tokenizer.encode(unseen_text)
-    holes = {"first_sentinel_id": FIRST_SENTINEL_ID, "n_sentinels": N_SENTINELS, "eos_id": EOS_ID}
+    holes: dict[str, Any] = {
+        "first_sentinel_id": FIRST_SENTINEL_ID,
+        "n_sentinels": N_SENTINELS,
+        "eos_id": EOS_ID,
+    }
     torch.manual_seed(options.seed)
     model = T5(len(tokenizer.tokens), **SIZES)
     losses = train(
