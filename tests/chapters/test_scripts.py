@@ -185,9 +185,6 @@ def test_two_definitions_of_one_name_are_refused(tmp_path: Path, monkeypatch: py
         make_scripts.check_names(make_scripts.Bundle("planted"))
 
 
-@pytest.mark.skipif(
-    not data_file("runs", "scripts.json").exists(), reason="no full run is recorded yet"
-)
 def test_full_runs_gave_the_numbers_of_the_chapters():
     record = json.loads(data_file("runs", "scripts.json").read_text(encoding="utf-8"))
     assert set(record) == set(make_scripts.NAMES)
