@@ -1,28 +1,25 @@
 """Which module holds the checkers of which chapter.
 
-A chapter's module defines CHECKERS, a dict from the label of each exercise to a function that
-makes its checker. The values that a checker compares with are computed then, not on import.
+The name of a module says it: ``ch04_gpt`` checks the exercises ``ex-gpt-…`` of chapter 4. No list
+is kept here, so a new chapter's module changes nothing that the others' outputs depend on. Each
+defines CHECKERS, a dict from the label of an exercise to a function that makes its checker. The
+values that a checker compares with are computed then, not on import.
 """
 
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from operator import attrgetter
+from pkgutil import iter_modules
 
+from pretrain import checkers
 from pretrain.checkers.checker import Checker
 
 MODULES = {
-    "trf": "ch02_transformer_toolkit",
-    "tok": "ch03_tokens",
-    "gpt": "ch04_gpt",
-    "brt": "ch05_bert",
-    "t5": "ch06_t5",
-    "wld": "ch07_worldview",
-    "adv": "ch08_advantage",
-    "ftn": "ch09_fine_tuning",
-    "lab": "ch10_feature_lab",
-    "icl": "ch11_in_context",
-    "cho": "ch12_choosing",
+    module.name.split("_", 1)[1]: module.name
+    for module in sorted(iter_modules(checkers.__path__), key=attrgetter("name"))
+    if module.name.startswith("ch") and "_" in module.name
 }
 """Short name in the labels of a chapter → its module in pretrain.checkers."""
 
