@@ -15,15 +15,21 @@ FROM ?=
 # machine cost minutes; make test OMP_NUM_THREADS=4 uses more.
 OMP_NUM_THREADS ?= 1
 
-export TORCH_INDEX OMP_NUM_THREADS
+# Where the stages of make test note their minutes; .ci/run names its own file, with the set-up in it.
+ifndef STAGE_TIMES
+STAGE_TIMES := $(shell mktemp)
+endif
+
+export TORCH_INDEX OMP_NUM_THREADS STAGE_TIMES
 BIN := .venv/bin
 STAMP := .venv/.installed
 BOOK := $(BIN)/jupyter-book build . -q -n -W --keep-going --all
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 -W default -p no:cacheprovider
+STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sync run lint test book bench lock clean
+.PHONY: help setup sync run lint test book bench scripts lock clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -51,13 +57,15 @@ lint: setup ## check style, formatting and type hints; changes nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint ## everything that CI runs: style, unit tests, every chapter re-executed, the built book
+test: setup ## everything that CI runs: style, unit tests, every chapter re-executed, the built book
+	@$(STAGE) "style and types" $(MAKE) --no-print-directory lint
 	@echo "test 1 of 3: unit tests, which must cover 95 % of the package's lines"
-	$(BIN)/python -m pytest tests/unit $(COVERAGE)
+	$(STAGE) "unit tests" $(BIN)/python -m pytest tests/unit $(COVERAGE)
 	@echo "test 2 of 3: every chapter re-executed, its outputs compared with the stored ones"
-	$(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
+	$(STAGE) "chapters re-executed" $(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
 	@echo "test 3 of 3: stored chapters, the tools and benchmarks, and the strictly built pages"
-	$(BIN)/python -m pytest tests/chapters tests/book tests/benchmarks
+	$(STAGE) "tools, pages and benchmarks" $(BIN)/python -m pytest tests/chapters tests/book tests/benchmarks
+	@$(BIN)/python tools/stage_times.py table
 	@echo "test: all passed"
 
 book: setup ## build the pages, strictly; open _build/html/index.html
@@ -68,6 +76,9 @@ book: setup ## build the pages, strictly; open _build/html/index.html
 bench: setup ## run the side-by-side benchmarks, about 40 minutes; results go to benchmarks/results.json
 	$(BIN)/python -m benchmarks
 	@echo "bench: results are in benchmarks/results.json"
+
+scripts: setup ## write scripts/gpt.py, bert.py and t5.py from the package, one file each, torch alone
+	@$(BIN)/python tools/make_scripts.py
 
 lock: setup ## write requirements.txt anew from requirements.in
 	$(BIN)/python -m piptools compile --quiet --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt requirements.in
