@@ -29,7 +29,7 @@ STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sync run lint test book bench scripts lock clean
+.PHONY: help setup sync run lint test book student key print slides scripts bench lock clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -72,6 +72,22 @@ book: setup ## build the pages, strictly; open _build/html/index.html
 	@echo "book: building the pages; any warning is an error"
 	@$(BOOK)
 	@echo "book: open file://$(CURDIR)/_build/html/index.html"
+
+student: setup ## write the book without solutions to _build/student/, notebooks and pages
+	@$(BIN)/python tools/make_student.py
+	@echo "student: notebooks are in _build/student/chapters/, pages in _build/student/_build/html/"
+
+key: book ## write the instructor's key, all solutions open; open _build/key/index.html
+	@$(BIN)/python tools/make_key.py
+	@echo "key: open file://$(CURDIR)/_build/key/index.html"
+
+print: setup ## print the whole book to _build/book.pdf; needs Chromium
+	@$(BIN)/python tools/make_print.py
+	@echo "print: the book is _build/book.pdf"
+
+slides: setup ## write the two lecture decks to _build/slides/; they open without a network
+	@$(BIN)/python tools/make_slides.py
+	@echo "slides: open file://$(CURDIR)/_build/slides/index.html"
 
 bench: setup ## run the side-by-side benchmarks, about 40 minutes; results go to benchmarks/results.json
 	$(BIN)/python -m benchmarks

