@@ -2,8 +2,9 @@
 
 It numbers figures, equations and exercises after the chapter's file name (:mod:`.numbering`),
 serves MathJax and every script from the book itself (:mod:`.local_files`), offers the
-``{applet}`` directive (:mod:`.applets`), the measured run times (:mod:`.receipts`), benchmarks
-(:mod:`.benchmarks`) and the index of exercises (:mod:`.exercises`), cites in round brackets
+``{applet}`` directive (:mod:`.applets`), the map of the chapters (:mod:`.chapter_map`), the
+measured run times (:mod:`.receipts`), benchmarks (:mod:`.benchmarks`), the index of exercises
+(:mod:`.exercises`) and the teachers' tables (:mod:`.teaching`), cites in round brackets
 (:mod:`.citations`) and mends what screen readers stumble over (:mod:`.access`). The look of the
 pages is in ``chapters/assets/book.css``.
 """
@@ -12,7 +13,18 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from . import access, applets, benchmarks, citations, exercises, local_files, numbering, receipts
+from . import (
+    access,
+    applets,
+    benchmarks,
+    chapter_map,
+    citations,
+    exercises,
+    local_files,
+    numbering,
+    receipts,
+    teaching,
+)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -24,7 +36,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     Returns:
         What Sphinx wants to know about the extension.
     """
-    parts = (numbering, local_files, applets, receipts, benchmarks, exercises, citations, access)
+    parts = (
+        numbering, local_files, applets, chapter_map, receipts, benchmarks, exercises, teaching,
+        citations, access,
+    )  # fmt: skip
     for part in parts:
         part.register(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
