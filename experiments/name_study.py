@@ -26,9 +26,8 @@ from name_data import SIZES, TUNED_AT, n_passages, passages
 from name_methods import ALL_STEPS, ARMS, STEPS, run
 from numpy.typing import NDArray
 
-from pretrain.play_baselines import name_rules, name_scores, name_spans
+from pretrain.play_baselines import mark_unseen, name_rules, name_scores, name_spans
 from pretrain.play_names import TAGS
-from pretrain.play_scenes import core, training_words
 
 SEEDS, TUNING_SEED = (0, 1, 2), 100
 REFERENCES = ("scratch", "features")
@@ -152,8 +151,7 @@ def study(get: Get, seeds: tuple[int, ...]) -> dict[str, Any]:
     pairs = [(name, rival) for rival in REFERENCES for name in ARMS if name != rival]
     pairs += [("mlm", "clm"), ("mlm", "span"), ("clm", "span")]
     pairs += [(name, "unseen") for name in ARMS]
-    rule = mark_unseen()
-    found["unseen"] = Found(dict.fromkeys(sizes, rule))
+    found["unseen"] = Found(dict.fromkeys(sizes, count_unseen()))
     return {
         "n_labels": sizes,
         "arms": arms,
@@ -172,11 +170,10 @@ def study(get: Get, seeds: tuple[int, ...]) -> dict[str, Any]:
     }
 
 
-def mark_unseen() -> Array:
+def count_unseen() -> Array:
     """Count names for the rule "mark what the training plays do not hold", (1, P, 3)."""
-    seen, b = training_words(), TAGS.index("B")
-    bare = [[core(word) for word in passage.words] for passage in passages("test")]
-    marked = [[b if word and word not in seen else 0 for word in row] for row in bare]
+    test = passages("test")
+    marked = [[TAGS.index(tag) for tag in mark_unseen(passage)] for passage in test]
     return np.array([count_names(marked, "test")], dtype=float)
 
 

@@ -93,12 +93,11 @@ def name_rules(train: Sequence[NamePassage], test: Sequence[NamePassage]) -> dic
     """
     pairs = (pair for p in train for pair in zip(p.words, p.tags, strict=True))
     known = {core(word) for word, tag in pairs if tag != "O"}
-    seen = training_words()
     marked: dict[str, list[list[str]]] = {"list": [], "unseen": [], "capital": []}
     for passage in test:
         bare = [core(word) for word in passage.words]
         marked["list"].append(["B" if w in known else "O" for w in bare])
-        marked["unseen"].append(["B" if w and w not in seen else "O" for w in bare])
+        marked["unseen"].append(mark_unseen(passage))
         inner = [None, *passage.words[:-1]]  # the word before; None at the start
         marked["capital"].append(
             ["B" if w[0].isupper() and _inside(before) and len(core(w)) > 1 else "O"
@@ -106,6 +105,20 @@ def name_rules(train: Sequence[NamePassage], test: Sequence[NamePassage]) -> dic
         )  # fmt: skip
     truth = [passage.tags for passage in test]
     return {rule: name_scores(tags, truth) for rule, tags in marked.items()}
+
+
+def mark_unseen(passage: NamePassage) -> list[str]:
+    """Mark every word that the training plays hold nowhere.
+
+    Args:
+        passage: Its words are looked up without case and punctuation.
+
+    Returns:
+        A tag for each word, B or O.
+    """
+    seen = training_words()
+    bare = [core(word) for word in passage.words]
+    return ["B" if word and word not in seen else "O" for word in bare]
 
 
 def _inside(before: str | None) -> bool:

@@ -67,6 +67,33 @@ def save_checkpoint(
         save_file(copies, part, metadata={"run": header})
 
 
+def check_settings(
+    path: Path, saved: dict[str, Any], settings: dict[str, Any], otherwise: str = ""
+) -> None:
+    """Refuse to resume a run with other settings than its own.
+
+    Args:
+        path: Where the settings were saved, for the message.
+        saved: The settings of the run; JSON values.
+        settings: Those of now. A tuple equals a list of the same values, for JSON has no tuples.
+        otherwise: What else the reader can do, the message's end.
+
+    Raises:
+        CheckpointError: They differ; the message names each with both values.
+    """
+    now = json.loads(json.dumps(settings))
+    differing = {
+        key: (saved.get(key), now.get(key))
+        for key in {**saved, **now}
+        if saved.get(key) != now.get(key)
+    }
+    if differing:
+        raise CheckpointError(
+            f"expected the settings of the run saved in {path}, "
+            f"but these differ (saved, now): {differing}{otherwise}"
+        )
+
+
 def load_checkpoint(
     path: Path,
     model: nn.Module,
@@ -100,16 +127,7 @@ def load_checkpoint(
             f"expected a checkpoint of this book in {path}, but it cannot be read ({error}); "
             "delete the file to start anew"
         ) from error
-    differing = {
-        k: (saved_settings.get(k), settings.get(k))
-        for k in {**saved_settings, **settings}
-        if saved_settings.get(k) != settings.get(k)
-    }
-    if differing:
-        raise CheckpointError(
-            f"expected the settings of the run saved in {path}, "
-            f"but these differ (saved, now): {differing}"
-        )
+    check_settings(path, saved_settings, settings)
     state = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     own = {k: (v.dtype, v.shape) for k, v in model.state_dict().items()}
     saved = {k: (v.dtype, v.shape) for k, v in state.items()}

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from pretrain.paths import replacing
-from pretrain.resume import MOMENTS, CheckpointError, History
+from pretrain.resume import MOMENTS, CheckpointError, History, check_settings
 
 HELD = "stream.held"
 LOSSES = "history.losses"
@@ -104,17 +104,7 @@ def read_run(path: Path, settings: dict[str, Any]) -> tuple[dict[str, Tensor], R
             f"expected a checkpoint of pretrain.train in {path}, but it cannot be read ({error}); "
             "delete it to start anew, or choose another output.folder"
         ) from error
-    settings = json.loads(json.dumps(settings))  # tuples become lists, as in the file
-    differing = {
-        k: (saved.get(k), settings.get(k))
-        for k in {**saved, **settings}
-        if saved.get(k) != settings.get(k)
-    }
-    if differing:
-        raise CheckpointError(
-            f"expected the settings of the run saved in {path}, but these differ (saved, now): "
-            f"{differing}; choose another output.folder"
-        )
+    check_settings(path, saved, settings, "; choose another output.folder")
     return tensors, RunState(History(losses, evaluations), place, held)
 
 
