@@ -67,7 +67,7 @@ def _whole(notebook: NotebookNode, path: Path) -> Iterator[str]:
         yield f"breaks the notebook schema: {error.message}"
     title = notebook.cells[0].source.split("\n")[0] if notebook.cells else ""
     number = int(path.name[:2])
-    start = f"# {number} " if number < 90 else "# "  # from 90 on: back matter, without numbers
+    start = f"# {number} " if 0 < number < 90 else "# "  # 00 and 9x: front and back, no numbers
     if not re.match(rf"{start}[^\s\d]", title):
         yield f"expected a title '{start}…', got {title!r}"
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]

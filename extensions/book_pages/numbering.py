@@ -3,7 +3,8 @@
 ``chapters/04_gpt.ipynb`` is chapter 4, whichever chapters the table of contents lists: its
 sections are 4.1, 4.2, …, its figures, equations, definitions and exercises likewise. The chapter
 number itself is typed in the title, so that it also stands in Jupyter. Names from 90 on are back
-matter, without numbers: the 90 only puts ``90_agreement`` behind the chapters.
+matter and those with 00 front matter, without numbers: ``90_agreement`` stands behind the chapters
+and ``00_first_fine_tuning`` before them.
 """
 
 import re
@@ -30,9 +31,10 @@ def chapter_number(docname: str) -> int | None:
         docname: Page name relative to the book's root, such as ``chapters/04_gpt``.
 
     Returns:
-        The number, or None for pages such as ``chapters/index`` and ``chapters/90_agreement``.
+        The number, or None for pages such as ``chapters/index``, ``chapters/90_agreement`` and
+        ``chapters/00_first_fine_tuning``.
     """
-    match = re.match(r"(?!9\d_)(\d+)_", PurePosixPath(docname).name)
+    match = re.match(r"(?!9\d_|00_)(\d+)_", PurePosixPath(docname).name)
     return int(match.group(1)) if match else None
 
 

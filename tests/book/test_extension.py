@@ -21,6 +21,7 @@ from book_pages.receipts import duration, memory
         ("chapters/index", None),
         ("04x", None),
         ("chapters/90_agreement", None),
+        ("chapters/00_first_fine_tuning", None),
     ],
 )
 def test_chapter_number_is_read_from_the_file_name(docname: str, number: int | None):
