@@ -12,6 +12,7 @@ LABELS = (
     r"^:(?:label|name): ([a-z0-9-]+)$",  # a definition, an exercise, a table
     r"^\$\$ \(([a-z0-9-]+)\)$",  # an equation
     r"^ +name: ([a-z0-9-]+)$",  # a figure
+    r"^:{3,}\{quiz\} ([a-z0-9-]+)$",  # a question of a quiz
 )
 _SECTION = re.compile(r"^\((sec-[a-z0-9-]+)\)=$")
 _LINK = re.compile(r"\{(?:ref|numref|eq|prf:ref)\}`(?:[^`<]*<)?([a-z0-9-]+)>?`")

@@ -9,6 +9,7 @@ import pytest
 import torch_index
 from book_pages.benchmarks import table_lines
 from book_pages.numbering import chapter_number
+from book_pages.quiz_text import QuizError, parse_quiz, quizzes_of
 from book_pages.receipts import duration, memory
 
 
@@ -34,6 +35,70 @@ def test_durations_and_sizes_read_well():
 def test_benchmarks_become_a_table():
     row = {"name": "step", "ours": 0.01234, "peer": 12345.6, "ratio": None, "unit": "s", "n": 5}
     assert table_lines([row])[2:] == ["| step | 0.0123 | 12,346 | – | s |"]
+
+
+QUESTION = """\
+Which comes
+first?
+
+- [ ] The second,
+  on two lines.
+
+  No.
+
+  Not at all.
+- [x] The first.
+
+  Yes.
+- [ ] The third.
+
+  No.
+"""
+
+
+def test_a_question_is_read_with_its_options():
+    read = parse_quiz("quiz-sample-first", QUESTION.splitlines())
+    assert read.question == "Which comes\nfirst?"
+    assert [option.text for option in read.options] == [
+        "The second,\non two lines.",
+        "The first.",
+        "The third.",
+    ]
+    assert read.options[0].why.strip() == "No.\n\nNot at all."
+    assert read.right == 1
+    for option in read.options:
+        line = QUESTION.splitlines()[option.text_line]
+        assert line.endswith(option.text.split("\n")[0])
+
+
+def test_questions_are_found_in_a_chapter():
+    blocks = [f"::::{{quiz}} quiz-sample-{name}\n{QUESTION}::::\n" for name in ("one", "two")]
+    text = "\n".join(["# 7 A chapter\n", blocks[0], "Prose.\n", blocks[1]])
+    assert [quiz.label for quiz in quizzes_of(text)] == ["quiz-sample-one", "quiz-sample-two"]
+
+
+QUIZ_MISTAKES = {
+    "no mark": ("[x]", "[ ]", "one option marked [x], got 0"),
+    "two marks": ("[ ] The third", "[x] The third", "one option marked [x], got 2"),
+    "unknown mark": ("[x]", "[X]", "expected '- [ ] text' or '- [x] text', got '- [X] The first.'"),
+    "no explanation": ("  Yes.\n", "", "option B has no explanation"),
+    "no blank line": ("first.\n\n", "first.\n", "option B has no explanation"),
+    "two options": ("- [ ] The third.\n\n  No.\n", "", "3 to 5 options, got 2"),
+    "six options": ("- [x]", 3 * "- [ ] O.\n\n  No.\n" + "- [x]", "3 to 5 options, got 6"),
+    "no question": ("Which comes\nfirst?", "", "no question"),
+    "no indent": ("  Yes.", "Yes.", "option B: indent by two spaces: 'Yes.'"),
+    "no label": ("", "", "expected a label"),
+}
+
+
+@pytest.mark.parametrize(("good", "bad", "message"), QUIZ_MISTAKES.values(), ids=QUIZ_MISTAKES)
+def test_a_mistake_in_a_question_is_named(good: str, bad: str, message: str):
+    label = "quiz-sample-first" if good else "Sample"
+    assert good in QUESTION
+    with pytest.raises(QuizError) as caught:
+        parse_quiz(label, QUESTION.replace(good, bad, 1).splitlines() if good else [])
+    assert str(caught.value).startswith(f"quiz {label}: ")
+    assert message in str(caught.value)
 
 
 @pytest.fixture

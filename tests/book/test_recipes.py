@@ -75,7 +75,7 @@ class TestSample:
     def test_sections_are_numbered_and_the_title_only_once(self, page: BeautifulSoup):
         assert text(page, "article h1")[0].startswith("7 A sample chapter")
         numbers = text(page, "article h2 .section-number")
-        assert numbers == ["7.1", "7.2"]
+        assert numbers == ["7.1", "7.2", "7.3"]
         assert text(page, "article h3 .section-number") == []
 
     def test_citations_stand_in_round_brackets(self, page: BeautifulSoup):
@@ -115,6 +115,34 @@ class TestSample:
         assert "aria-label" not in summary.attrs
         assert "Show code cell source" in summary.get_text()
 
+    def test_a_quiz_is_a_group_that_its_title_names(self, page: BeautifulSoup):
+        groups = page.select("[role=group].quiz")
+        assert [group["id"] for group in groups] == ["quiz-sample-first", "quiz-sample-second"]
+        titles = [page.find(id=group["aria-labelledby"]).get_text() for group in groups]
+        assert titles == ["Question 1", "Question 2"]
+        link = groups[1].select_one("a.internal")
+        assert (link["href"], link.get_text()) == ("#quiz-sample-first", "Question 1")
+
+    def test_options_are_closed_lettered_folds(self, page: BeautifulSoup):
+        folds = page.select("#quiz-sample-first > details")
+        assert [fold.get("open") for fold in folds] == [None] * 3
+        lines = text(page, "#quiz-sample-first > details > summary")
+        assert lines[0].startswith("A. It is one, ")
+        assert lines[0].endswith("by (7.1), on two lines.")
+        assert lines[1:] == ["B. 0.", "C. Infinite."]
+        assert not page.select("summary p, summary div")[len(page.select("details.hide p")) :]
+        assert page.select_one("#quiz-sample-first summary code").get_text() == "0"
+
+    def test_an_opened_option_begins_with_its_verdict(self, page: BeautifulSoup):
+        first = text(page, "#quiz-sample-first .quiz-why > p:first-child")
+        assert first[0] == "Not this. The logarithm of 1 is not 1."
+        assert first[1].startswith("Right. Because ")
+        assert first[2] == "Not this."
+        assert text(page, "#quiz-sample-first .quiz-why li") == [
+            "A list opens this explanation. See A figure and a number."
+        ]
+        assert page.select_one("#quiz-sample-first .quiz-right pre") is not None
+
 
 MISTAKES = {
     "unknown glue key": ("{glue:text}`sample-loss`", "{glue:text}`no-such-key`"),
@@ -124,6 +152,9 @@ MISTAKES = {
     "unknown equation": ("{eq}`eq-sample`", "{eq}`eq-no-such`"),
     "unknown benchmark": (":name: generation", ":name: nothing"),
     "applet without fallback": ("What stands here without a script.\\n", ""),
+    "quiz without a mark": ("[x] `0`", "[ ] `0`"),
+    "quiz whose option is no paragraph": ("[ ] Infinite.", "[ ] # Infinite"),
+    "quiz label twice": ("{quiz} quiz-sample-second", "{quiz} quiz-sample-first"),
     "unknown directive": ("{prf:definition}", "{prf:defintion}"),
 }
 
@@ -137,4 +168,21 @@ def test_strict_build_bites(good: str, bad: str, sample: Path, tmp_path: Path):
     content = path.read_text(encoding="utf-8")
     assert good in content
     path.write_text(content.replace(good, bad), encoding="utf-8")
-    assert build_book(book, tmp_path / "out").returncode != 0
+    done = build_book(book, tmp_path / "out")
+    assert done.returncode != 0
+    if "quiz" in good or good.startswith("["):
+        assert "chapters/07_sample: quiz quiz-sample-first: " in done.stderr
+
+
+@pytest.mark.slow
+def test_a_quiz_is_a_plain_list_where_no_html_is_written(sample: Path, tmp_path: Path):
+    done = build_book(sample, tmp_path, "--builder", "custom", "--custom-builder", "pseudoxml")
+    assert done.returncode == 0, done.stderr
+    (written,) = tmp_path.rglob("07_sample.pseudoxml")
+    lines = written.read_text(encoding="utf-8").split("Question 2")[-1].split()
+    assert "<quiz" not in " ".join(lines)
+    assert [word for word in lines if word in {"<enumerated_list", "<list_item>"}] == [
+        "<enumerated_list",
+        *["<list_item>"] * 3,
+    ]
+    assert " ".join(lines).count("<strong> Not this.") == 2

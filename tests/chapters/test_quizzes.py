@@ -1,0 +1,143 @@
+"""Every chapter ends with a quiz, and code decides which of its options are right."""
+
+import re
+from collections import Counter
+
+import pytest
+from quiz_keys import Key, complaints, computes, holds, key_modules, keys_of
+
+import chapters
+from book_pages.exercises import quiz_of
+from book_pages.quiz_text import LETTERS, Quiz, parse_quiz, quizzes_of
+
+WITHOUT = {  # chapters whose self-check is still to become a quiz; to be emptied
+    "02_transformer_toolkit",
+    "03_tokens",
+    "04_gpt",
+    "05_bert",
+    "06_t5",
+    "07_worldview",
+    "08_advantage",
+    "09_fine_tuning",
+    "10_feature_lab",
+    "11_in_context",
+    "12_choosing",
+    "13_scaling",
+    "14_efficiency",
+}
+TEXTS = {
+    path.stem: path.read_text(encoding="utf-8")
+    for path in chapters.twin_paths()
+    if int(path.stem[:2]) < 90
+}
+QUIZZES = {page: list(quizzes_of(text)) for page, text in TEXTS.items()}
+CHECKED = [page for page, text in TEXTS.items() if quiz_of(text)]
+QUESTIONS = [
+    pytest.param(page, quiz, id=quiz.label) for page, found in QUIZZES.items() for quiz in found
+]
+EVERY = [quiz for found in QUIZZES.values() for quiz in found]
+
+
+@pytest.mark.parametrize("page", CHECKED)
+def test_a_chapter_has_four_to_six_questions(page: str):
+    if page in WITHOUT and not QUIZZES[page]:
+        pytest.skip("still without a quiz")
+    assert 4 <= len(QUIZZES[page]) <= 6
+
+
+@pytest.mark.parametrize("page", [page for page, found in QUIZZES.items() if found])
+def test_the_quiz_stands_in_the_self_check_and_bears_its_name(page: str):
+    label = quiz_of(TEXTS[page])
+    assert label, f"{page}: (sec-…-check)= stands above the heading of the quiz"
+    section = TEXTS[page].split(f"({label})=\n", 1)[1]
+    rest = re.sub(r"^## .*\n", "", section, count=1)
+    check = re.split(r"^## ", rest, maxsplit=1, flags=re.M)[0]
+    assert [quiz.label for quiz in quizzes_of(check)] == [quiz.label for quiz in QUIZZES[page]]
+    short = label.split("-")[1]
+    assert all(quiz.label.startswith(f"quiz-{short}-") for quiz in QUIZZES[page])
+
+
+@pytest.mark.parametrize("page", sorted({*key_modules(), *(p for p in TEXTS if QUIZZES[p])}))
+def test_every_question_has_a_key_and_every_key_a_question(page: str):
+    assert sorted(keys_of(page)) == sorted(quiz.label for quiz in QUIZZES.get(page, []))
+
+
+@pytest.mark.parametrize(("page", "quiz"), QUESTIONS)
+class TestQuestion:
+    def test_its_key_finds_the_option_that_is_marked(self, page: str, quiz: Quiz):
+        assert complaints(quiz, keys_of(page)[quiz.label]()) == []
+
+    def test_its_key_computes_and_says_what(self, page: str, quiz: Quiz):
+        key: Key = keys_of(page)[quiz.label]
+        assert computes(key)
+        assert (key.__doc__ or "").strip().endswith(".")
+
+    def test_its_options_are_sentences_and_differ(self, page: str, quiz: Quiz):
+        texts = [option.text for option in quiz.options]
+        assert len(set(texts)) == len(texts)
+        assert all(re.search(r"[.?!`$*\d]$", text) for text in texts), texts
+
+
+def test_right_options_are_not_all_in_one_place():
+    places = Counter(LETTERS[quiz.right] for quiz in EVERY)
+    assert max(places.values(), default=0) <= max(1, len(EVERY) / 2), places
+
+
+def test_right_options_are_not_mostly_the_longest():
+    longest = []
+    for quiz in EVERY:
+        lengths = [len(" ".join(option.text.split())) for option in quiz.options]
+        if lengths.count(max(lengths)) == 1 and lengths.index(max(lengths)) == quiz.right:
+            longest.append(quiz.label)
+    assert len(longest) <= len(EVERY) / 2, longest
+
+
+SAMPLE = """\
+How many questions does one pass over 64 characters answer?
+
+- [ ] 6.
+
+  No.
+- [x] 63 questions.
+
+  Yes.
+- [ ] 163.
+
+  No.
+"""
+
+
+def sample(text: str = SAMPLE) -> Quiz:
+    """Read the sample question."""
+    return parse_quiz("quiz-sample-passes", text.splitlines())
+
+
+class TestTheTestsBite:
+    def test_the_right_mark_passes(self):
+        assert complaints(sample(), "63") == []
+
+    def test_a_wrong_mark_is_caught(self):
+        spoiled = SAMPLE.replace("[x]", "[ ]").replace("[ ] 6.", "[x] 6.")
+        (line,) = complaints(sample(spoiled), "63")
+        assert "this is marked: '6.'" in line
+
+    def test_words_of_no_option_or_of_two_are_caught(self):
+        assert "0 options contain '3'" in complaints(sample(), "3")[0]
+        two = SAMPLE.replace("163.", "Not 63.")
+        assert "2 options contain '63'" in complaints(sample(two), "63")[0]
+        assert "no words" in complaints(sample(), " ")[0]
+
+    def test_numbers_are_compared_whole(self):
+        assert holds("The sum is 3.", "3")
+        assert holds("It is $-0.5$", "-0.5")
+        for text in ("13", "3.5", "0.3", "3,000", "x3"):
+            assert not holds(text, "3")
+
+    def test_a_typed_constant_is_no_key(self):
+        def typed() -> str:
+            return "63"
+
+        def computed() -> str:
+            return str(len(range(64)) - 1)
+
+        assert [computes(typed), computes(computed)] == [False, True]
