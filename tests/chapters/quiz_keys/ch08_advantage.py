@@ -23,9 +23,12 @@ def quiz_adv_worth() -> str:
 def quiz_adv_null() -> str:
     """Read off the record on which side of 0 and of 5 points the interval lies."""
     found = _record("label_study")["differences"]["mlm - scratch"]["2048"]
-    if found["low"] > 0 or found["high"] < 0:
-        return "Pre-training changed"
-    return "one of 5 points is excluded" if found["high"] < 0.05 else "The study says nothing"
+    surely_other = found["low"] > 0 or found["high"] < 0
+    return {
+        (False, True): "one of 5 points is excluded",
+        (False, False): "The study says nothing",
+        (True, True): "Pre-training changed",
+    }[surely_other, found["high"] < 0.05]
 
 
 def quiz_adv_reference() -> str:

@@ -65,10 +65,7 @@ def quiz_ftn_overlap() -> str:
     full, probe = methods["full"]["accuracy"], methods["probe"]["accuracy"]
     assert probe["high"] > full["low"], "the two intervals overlap, as the question says"
     gap = methods["probe"]["minus_full"]
-    assert gap["low"] < gap["high"]
-    if gap["high"] < 0:
-        return "The probe is surely behind"
-    return "Nothing" if gap["low"] < 0 else "surely ahead"
+    return "The probe is surely behind" if gap["high"] < 0 else "Nothing"
 
 
 def quiz_ftn_floor() -> str:
