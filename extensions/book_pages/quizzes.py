@@ -80,17 +80,15 @@ class QuizDirective(SphinxDirective):
 
     def _option(self, letter: str, option: Option) -> quiz_option:
         """Build the node of one option; its explanation opens with the verdict."""
-        choice = self._parsed(option.text, option.text_line)
-        if len(choice) != 1 or not isinstance(choice[0], nodes.paragraph):
-            name = self.arguments[0]
-            raise QuizError(f"quiz {name}: option {letter} must begin with a plain paragraph")
+        line = self.lineno + 1 + option.text_line
+        choice, messages = self.state.inline_text(option.text, line)  # so that 63. starts no list
         why = self._parsed(option.why, option.why_line)
         if not isinstance(why[0], nodes.paragraph):
             why.insert(0, nodes.paragraph())
         verdict = VERDICTS[option.is_right]
         why[0].insert(0, [nodes.strong(verdict, verdict), nodes.Text(" ")])
         node = quiz_option("", letter=letter, is_right=option.is_right)
-        node += quiz_choice(option.text, "", *choice[0].children)
+        node += quiz_choice(option.text, "", *choice, *messages)
         node += why
         return node
 

@@ -132,6 +132,8 @@ class TestSample:
         assert lines[1:] == ["B. 0.", "C. Infinite."]
         assert not page.select("summary p, summary div")[len(page.select("details.hide p")) :]
         assert page.select_one("#quiz-sample-first summary code").get_text() == "0"
+        second = text(page, "#quiz-sample-second > details > summary")
+        assert second[1] == "B. 2. is no list, nor is it # a heading."
 
     def test_an_opened_option_begins_with_its_verdict(self, page: BeautifulSoup):
         first = text(page, "#quiz-sample-first .quiz-why > p:first-child")
@@ -153,7 +155,7 @@ MISTAKES = {
     "unknown benchmark": (":name: generation", ":name: nothing"),
     "applet without fallback": ("What stands here without a script.\\n", ""),
     "quiz without a mark": ("[x] `0`", "[ ] `0`"),
-    "quiz whose option is no paragraph": ("[ ] Infinite.", "[ ] # Infinite"),
+    "quiz with an unknown link": ("by {eq}`eq-sample`,", "by {eq}`eq-no-such`,"),
     "quiz label twice": ("{quiz} quiz-sample-second", "{quiz} quiz-sample-first"),
     "unknown directive": ("{prf:definition}", "{prf:defintion}"),
 }

@@ -65,8 +65,10 @@ def holds(text: str, words: str) -> bool:
 
 
 def computes(key: Key) -> bool:
-    """Tell whether a key does more than return what somebody typed."""
+    """Tell whether a key does more than return one typed text; it may choose between several."""
     (function,) = ast.parse(dedent(inspect.getsource(key))).body
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
-    returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
-    return bool(calls) and not any(isinstance(value, ast.Constant) for value in returned)
+    nodes = list(ast.walk(function))
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    typed = [value for value in returned if isinstance(value, ast.Constant)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    return bool(calls) and not (len(returned) == len(typed) == 1)
