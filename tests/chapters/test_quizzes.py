@@ -11,12 +11,6 @@ from book_pages.exercises import quiz_of
 from book_pages.quiz_text import LETTERS, Quiz, parse_quiz, quizzes_of
 
 WITHOUT = {  # chapters whose self-check is still to become a quiz; to be emptied
-    "07_worldview",
-    "08_advantage",
-    "09_fine_tuning",
-    "10_feature_lab",
-    "11_in_context",
-    "12_choosing",
     "13_scaling",
     "14_efficiency",
 }
