@@ -4,15 +4,25 @@ It numbers figures, equations and exercises after the chapter's file name (:mod:
 serves MathJax and every script from the book itself (:mod:`.local_files`), offers the
 ``{applet}`` directive (:mod:`.applets`), the measured run times (:mod:`.receipts`), benchmarks
 (:mod:`.benchmarks`) and the index of exercises (:mod:`.exercises`), cites in round brackets
-(:mod:`.citations`) and mends what screen readers stumble over (:mod:`.access`). The look of the
-pages is in ``chapters/assets/book.css``.
+(:mod:`.citations`), mends what screen readers stumble over (:mod:`.access`) and prints as one page
+(:mod:`.one_page`). The look of the pages is in ``chapters/assets/book.css``.
 """
 
 from typing import Any
 
 from sphinx.application import Sphinx
 
-from . import access, applets, benchmarks, citations, exercises, local_files, numbering, receipts
+from . import (
+    access,
+    applets,
+    benchmarks,
+    citations,
+    exercises,
+    local_files,
+    numbering,
+    one_page,
+    receipts,
+)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -25,6 +35,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         What Sphinx wants to know about the extension.
     """
     parts = (numbering, local_files, applets, receipts, benchmarks, exercises, citations, access)
-    for part in parts:
+    for part in (*parts, one_page):
         part.register(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
