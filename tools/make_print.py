@@ -19,9 +19,11 @@ STYLE = Path(__file__).with_name("assets") / "print.css"
 ON_SCREEN_ONLY = (
     ".bd-header, .bd-sidebar-primary, .bd-sidebar-secondary, .bd-header-article, .pst-skip-link, "
     "#pst-skip-link, .prev-next-footer, .bd-footer, .headerlink, dialog, .toctree-wrapper > p, "
-    "button, .tableofcontents-wrapper"
+    "button, .tableofcontents-wrapper, .onlyprint, #jb-print-docs-body"
 )
-LEVELS = 2  # chapters and their sections
+FORMULAS = """<script>
+MathJax = {options: {ignoreHtmlClass: ".*", processHtmlClass: "math|output_area"}};
+</script><script defer src="_static/mathjax/tex-chtml.js"></script>"""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def one_page(folder: Path) -> Path:
-    """Write the printable page beside the built one.
+    """Write the printable page into the folder, to which the builder's addresses are relative.
 
     Args:
         folder: What the builder wrote.
@@ -64,7 +66,7 @@ def one_page(folder: Path) -> Path:
         raise ChapterError(f"no page in {folder}")
     soup = BeautifulSoup(built.read_text(encoding="utf-8"), "html.parser")
     prepare(soup)
-    page = built.with_name("print.html")
+    page = folder / "print.html"
     page.write_text(str(soup), encoding="utf-8")
     return page
 
@@ -82,9 +84,10 @@ def prepare(soup: BeautifulSoup) -> None:
     for folded in soup.select(".dropdown, .toggle"):
         names = [name for name in folded["class"] if name not in ("dropdown", "toggle")]
         folded["class"] = " ".join(names)
-    for script in soup.find_all("script", src=True):
-        if "mathjax" not in str(script["src"]):
-            script.decompose()
+    for script in soup.find_all("script"):
+        script.decompose()
+    for heading in soup.select(".toctree-wrapper :is(h3, h4, h5, h6)"):  # chapters come as h3
+        heading.name = f"h{int(heading.name[1]) - 2}"
     article = soup.find("article")
     if isinstance(article, Tag):
         title = article.find("h1")
@@ -94,7 +97,7 @@ def prepare(soup: BeautifulSoup) -> None:
             title.insert_after(contents)
     style = soup.new_tag("style")
     style.string = STYLE.read_text(encoding="utf-8")
-    (soup.head or soup).append(style)
+    (soup.head or soup).extend([style, BeautifulSoup(FORMULAS, "html.parser")])
 
 
 def table_of_contents(article: Tag) -> str:

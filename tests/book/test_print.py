@@ -15,12 +15,12 @@ PAGE = """<html><head><script src="_static/mathjax/tex-chtml.js"></script>
 <script src="_static/theme.js"></script></head><body>
 <div class="bd-sidebar-primary">menu</div><button>go</button>
 <article><section id="book"><h1>The book</h1><p>Welcome.</p>
-<section id="one"><h1>1 One<a class="headerlink" href="#one">#</a></h1>
-<section id="first"><h2>1.1 First</h2>
+<div class="toctree-wrapper"><section id="one"><h3>1 One<a class="headerlink" href="#one">#</a></h3>
+<section id="first"><h4>1.1 First</h4>
 <details><summary>fold</summary><p>inside the fold</p></details>
 <div class="solution dropdown admonition"><p>the solution</p></div></section></section>
-<section id="two"><h1>2 Two</h1><p><a class="external" href="https://example.org/x">out</a></p>
-</section></section></article></body></html>"""
+<section id="two"><h3>2 Two</h3><p><span class="math">\\(x^2\\)</span></p><p><a class="external" href="https://example.org/x">out</a></p>
+</section></div></section></article></body></html>"""
 
 
 @pytest.fixture
@@ -34,9 +34,8 @@ def test_the_page_is_open_and_has_contents(page: Path):
     soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
     assert soup.select("details:not([open]), .dropdown, .headerlink, button") == []
     assert "menu" not in soup.get_text()
-    assert [script["src"] for script in soup.select("script[src]")] == [
-        "_static/mathjax/tex-chtml.js"
-    ]
+    scripts = [script["src"] for script in soup.select("script[src]")]
+    assert scripts == ["_static/mathjax/tex-chtml.js"]
     links = soup.select(".printed-contents a")
     assert [(a["href"], a.get_text()) for a in links] == [
         ("#one", "1 One"), ("#first", "1.1 First"), ("#two", "2 Two"),
