@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 from typing import Any
 
 import torch
@@ -58,12 +59,13 @@ def quiz_rev_best() -> str:
 
 def quiz_rev_tasks() -> str:
     """Divide the price of a pre-training by what the labels of one task save."""
-    price, n_labels, cents, k = 2000, 500, 20, 5
-    saved = (k - 1) * n_labels * cents / 100
-    return f"{price / saved:g}." if saved > 0 else "Never."
+    price, n_labels, dollars, k = 2000, 500, Fraction(1, 5), 5
+    saved = (k - 1) * n_labels * dollars
+    tasks = Fraction(price) / saved
+    return f"{tasks}." if saved > 0 else "Never."
 
 
 def quiz_rev_passes() -> str:
-    """Divide the tokens drawn from a corpus by its size."""
-    drawn = 300 * 20 // 100
-    return f"{drawn // 10} times."
+    """Divide the tokens drawn from a corpus by its size, in billions."""
+    drawn = Fraction(20, 100) * 300
+    return f"{drawn / 10} times."
