@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pybtex.database import parse_file
 
 import back_matter
 from back_matter import Bold, bold_terms, glossary, links, normal
@@ -200,3 +201,9 @@ def test_bibliography_holds_what_is_cited_and_nothing_else(
     assert len(set(keys)) == len(keys)
     assert cited - set(keys) == set()
     assert set(keys) - cited == set()
+
+
+def test_bibliography_is_read_entry_by_entry(repository: Path):
+    path = repository / "chapters" / "references.bib"
+    text = path.read_text(encoding="utf-8")
+    assert len(parse_file(str(path)).entries) == len(re.findall(r"^@\w+\{", text, re.M))
