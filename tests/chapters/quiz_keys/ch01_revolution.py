@@ -20,7 +20,7 @@ def _record(name: str) -> dict[str, Any]:
 def quiz_rev_causal() -> str:
     """Count the targets that the causal objective makes of 12 tokens."""
     _, targets = causal_targets(torch.arange(12))
-    return f"{len(targets)}."
+    return f"{len(targets)} tokens"
 
 
 def quiz_rev_sum() -> str:
@@ -62,7 +62,7 @@ def quiz_rev_tasks() -> str:
     price, n_labels, dollars, k = 2000, 500, Fraction(1, 5), 5
     saved = (k - 1) * n_labels * dollars
     tasks = Fraction(price) / saved
-    return f"{tasks}." if saved > 0 else "Never."
+    return f"After {tasks} tasks" if saved > 0 else "Never."
 
 
 def quiz_rev_passes() -> str:
