@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from pretrain.checkers.ch01_counting import audit, pca, vectors
 from pretrain.checkers.checker import Checker, Part
 from pretrain.checkers.kinds import Choice, Number, Numbers
 from pretrain.checkers.predicates import (
@@ -16,6 +15,7 @@ from pretrain.checkers.predicates import (
     off_by_factor,
     wrong_sign,
 )
+from pretrain.checkers.revolution_counting import audit, pca, vectors
 
 N_TOKENS, N_ASKED = 20, 3
 N_PIECES, N_CHARACTERS = 5000, 62
