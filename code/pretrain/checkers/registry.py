@@ -23,6 +23,7 @@ MODULES = {
     "lab": "ch10_feature_lab",
     "icl": "ch11_in_context",
     "cho": "ch12_choosing",
+    "eff": "ch14_efficiency",
 }
 """Short name in the labels of a chapter → its module in pretrain.checkers."""
 
