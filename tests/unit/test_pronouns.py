@@ -14,7 +14,9 @@ from pretrain.subwords import load_tokenizer
 def model() -> BERT:
     """An untrained model of the book's vocabulary."""
     torch.manual_seed(0)
-    return BERT(3000, d_model=16, n_layers=1, n_heads=2, max_len=32)
+    return BERT(
+        load_tokenizer("book_wordpiece").vocab_size, d_model=16, n_layers=1, n_heads=2, max_len=32
+    )
 
 
 def test_templates_hold_one_word_and_one_pronoun() -> None:

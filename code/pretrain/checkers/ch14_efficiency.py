@@ -134,7 +134,7 @@ def four() -> Checker:
         ),
         "the scale is the matrix's largest weight over 127.",
     )
-    parts = {"int8": int8, "four_bits": bits, "one_scale": one}
+    parts = {"int8": int8, "four bits": bits, "one scale": one}
     follows = "The error follows the step, and the largest weight in reach sets the step."
     return Checker("ex-eff-four", "experiment", parts, follows)
 
