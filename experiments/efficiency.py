@@ -6,7 +6,7 @@ answers the same sentences of test films, three seeds. Beside them stand the sam
 teacher, and counted words. Bytes and times are measured side by side. A published decoder is asked
 which pronoun it expects after a word.
 
-Some 12 CPU-minutes, on an otherwise idle machine, for it measures time. Finished arms are kept, so
+Some 15 CPU-minutes, on an otherwise idle machine, for it measures time. Finished arms are kept, so
 a killed run goes on where it stopped. `--quick` runs all but the decoder in tiny, and writes
 nothing.
 """
