@@ -140,6 +140,7 @@ def format_code(twin: Path, known: Collection[str] = ()) -> None:
     """
 
     def formatted_cell(match: re.Match[str]) -> str:
+        """Format one cell, unless it is known."""
         code = match["code"]
         return match["open"] + (code if code.strip() in known else _formatted(code)) + "```"
 

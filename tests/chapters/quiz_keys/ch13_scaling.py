@@ -1,6 +1,7 @@
 """Right answers to the quiz of chapter 13, computed."""
 
 import json
+import math
 from typing import Any
 
 from pretrain.paths import data_file
@@ -17,16 +18,15 @@ def _study() -> dict[str, Any]:
 
 def quiz_scl_double() -> str:
     """Raise 2 to the power of the exponent and say by how much the loss falls."""
-    return f"lowers the loss by about {100 * (1 - 2**KAPLAN_SIZE):.0f} %"
+    fall = round(100 * (1 - 2**KAPLAN_SIZE))
+    return f"lowers the loss by about {fall} %"
 
 
 def quiz_scl_hundred() -> str:
     """Divide a hundred times the compute by equal powers; the product is the budget."""
-    size = 100**0.5
-    text = 100 / size
-    words = {10.0: "Ten times the parameters and ten times the text"}
-    assert size == text
-    return words[size]
+    size = round(math.sqrt(100))
+    words = {1: "No", 10: "Ten", 100: "A hundred"}
+    return f"{words[size]} times the parameters and {words[100 // size]} times the text"
 
 
 def quiz_scl_head() -> str:
@@ -47,4 +47,5 @@ def quiz_scl_checkpoint() -> str:
 
 def quiz_scl_ruler() -> str:
     """Multiply ten chances of 90 %."""
-    return f"In {100 * 0.9**10:.0f} % of the cases"
+    whole = math.prod([0.9] * 10)
+    return f"In {100 * whole:.0f} % of the cases"
