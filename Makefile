@@ -29,7 +29,7 @@ STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sync run lint test book student key print slides scripts bench lock clean
+.PHONY: help setup sync run lint test book student key print slides bench scripts lock clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10

@@ -10,6 +10,7 @@ import difflib
 import re
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -75,9 +76,10 @@ def notebook_from_twin(twin: Path) -> str:
     Raises:
         ChapterError: The notebook was edited since the last sync.
     """
-    format_code(twin)
-    path, new = notebook_of(twin), read_twin(twin)
+    path = notebook_of(twin)
     old = read_notebook(path) if path.exists() else None
+    format_code(twin, known={cell.source for cell in old.cells} if old else set())
+    new = read_twin(twin)
     if old is not None:
         if inputs(old) == inputs(new):
             return "unchanged"
@@ -129,16 +131,21 @@ def keep_outputs(old: NotebookNode, new: NotebookNode) -> int:
     return sum(block.size for block in matcher.get_matching_blocks())
 
 
-def format_code(twin: Path) -> None:
+def format_code(twin: Path, known: Collection[str] = ()) -> None:
     """Format the code cells of a twin with ruff, in place.
 
     Args:
         twin: The twin; cells that ruff cannot parse stay as they are.
+        known: Sources of cells that an earlier sync formatted; they are left alone.
     """
+
+    def formatted_cell(match: re.Match[str]) -> str:
+        """Format one cell, unless it is known."""
+        code = match["code"]
+        return match["open"] + (code if code.strip() in known else _formatted(code)) + "```"
+
     text = twin.read_text(encoding="utf-8")
-    formatted = _CODE_CELL.sub(
-        lambda match: match["open"] + _formatted(match["code"]) + "```", text
-    )
+    formatted = _CODE_CELL.sub(formatted_cell, text)
     if formatted != text:
         twin.write_text(formatted, encoding="utf-8")
 

@@ -5,8 +5,8 @@ serves MathJax and every script from the book itself (:mod:`.local_files`), offe
 ``{applet}`` directive (:mod:`.applets`), the map of the chapters (:mod:`.chapter_map`), quizzes
 (:mod:`.quizzes`), the measured run times (:mod:`.receipts`), benchmarks (:mod:`.benchmarks`), the
 index of exercises (:mod:`.exercises`) and the teachers' tables (:mod:`.teaching`), cites in round
-brackets (:mod:`.citations`) and mends what screen readers stumble over (:mod:`.access`). The look
-of the pages is in ``chapters/assets/book.css``.
+brackets (:mod:`.citations`), mends what screen readers stumble over (:mod:`.access`) and prints as
+one page (:mod:`.one_page`). The look of the pages is in ``chapters/assets/book.css``.
 """
 
 from typing import Any
@@ -22,6 +22,7 @@ from . import (
     exercises,
     local_files,
     numbering,
+    one_page,
     quizzes,
     receipts,
     teaching,
@@ -38,6 +39,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         What Sphinx wants to know about the extension.
     """
     own = (applets, chapter_map, quizzes, receipts, benchmarks, exercises, teaching)
-    for part in (numbering, local_files, *own, citations, access):
+    for part in (numbering, local_files, *own, citations, access, one_page):
         part.register(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -30,6 +30,7 @@ from .receipts import RECEIPTS, duration, load_receipts
 
 PARADIGMS = {"_gpt": "gpt", "_bert": "bert", "_t5": "t5"}
 """End of a page's name → the class that gives its box the paradigm's colour."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
 _STAGE = re.compile(r"(?P<which>\d+(?:-\d+)?|[^\d:][^:]*): (?P<aim>.+)")
 
 
@@ -165,8 +166,9 @@ def stage_lines(stage: Stage, receipts: Mapping[str, Mapping[str, float]]) -> li
     lines = [stage.aim, ""]
     for box in stage.boxes:
         receipt = receipts.get(box.page.rsplit("/", 1)[-1])
-        time = f" ({duration(receipt['wall'])})" if receipt and box.number else ""
-        lines.append(f"- {{doc}}`{box.title}{time} </{box.page}>`")
+        time = f"({duration(receipt['wall'])})" if receipt and box.number else ""
+        text = f"{box.title} {time.replace(' ', NO_BREAK)}".strip()
+        lines.append(f"- {{doc}}`{text} </{box.page}>`")
     return lines
 
 

@@ -52,7 +52,7 @@ def read_tests(root: Path) -> dict[str, str]:
 
 def read_purposes(root: Path) -> dict[str, str]:
     """Read from the checkers' sources what each exercise is for: label → purpose."""
-    sources = sorted((root / CHECKERS).glob("ch*.py"))
+    sources = sorted((root / CHECKERS).glob("*.py"))
     found = [pair for path in sources for pair in _PURPOSE.findall(path.read_text("utf-8"))]
     return dict(found)
 

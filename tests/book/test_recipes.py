@@ -21,6 +21,17 @@ parts:
       - file: chapters/07_sample
       - file: chapters/bibliography
 """
+INDEX = """\
+# A book of one chapter
+
+:::{chapter_map}
+7: The only stage
+8-9: Chapters to come
+:::
+
+```{receipts}
+```
+"""
 KINDS = ("generation, greedy", "step time")
 
 
@@ -30,8 +41,9 @@ def sample(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     book = tmp_path_factory.mktemp("sample")
     shutil.copytree(repository / "extensions", book / "extensions")
     shutil.copytree(repository / "chapters" / "assets", book / "chapters" / "assets")
-    for name in ("_config.yml", "chapters/index.md", "chapters/bibliography.md"):
+    for name in ("_config.yml", "chapters/bibliography.md"):
         shutil.copy(repository / name, book / name)
+    (book / "chapters" / "index.md").write_text(INDEX, encoding="utf-8")
     shutil.copy(repository / "chapters" / "references.bib", book / "chapters")
     (book / "_toc.yml").write_text(TOC, encoding="utf-8")
     (book / "chapters" / "assets" / "mask-fill.mjs").write_text("// later\n", encoding="utf-8")
@@ -109,6 +121,18 @@ class TestSample:
         rows = text(page, "tbody tr")
         assert "generation, greedy 1.5 5 0.3 s" in rows
         assert not any("step time" in row for row in rows)
+
+    def test_the_map_is_a_landmark_with_a_link_for_each_chapter(
+        self, page: BeautifulSoup, sample: Path
+    ):
+        index = pages.parsed(sample / "out" / "_build" / "html" / "chapters" / "index.html")
+        (nav,) = index.select("nav.chapter-map")
+        assert nav["aria-label"] == "Map of the chapters"
+        assert text(nav, ".chapter-map-stage > p") == ["The only stage"]
+        (link,) = nav.select("li a")
+        assert link["href"] == "07_sample.html"
+        (name,) = text(nav, "li a")
+        assert name == "7 A sample chapter: every recipe of CONTRIBUTING.md once (1 min 45 s)"
 
     def test_folded_code_is_named_by_its_text_alone(self, page: BeautifulSoup):
         (summary,) = page.select("details.hide > summary")

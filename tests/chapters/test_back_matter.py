@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pybtex.database import parse_file
 
 import back_matter
 from back_matter import Bold, bold_terms, glossary, links, normal
@@ -13,6 +14,9 @@ from book_pages import exercises
 NOT_TERMS = {  # bold for emphasis, as a run-in heading, or as one row of a list of rivals
     "Kneser–Ney of order 5", "Kneser–Ney of the best order", "No biases", "At scale",
     "GPT fills the middle", "worth 3.2 times the labels", "Bytes counted", "Bytes not counted",
+    "One Transformer, three questions", "worth $k$ times the labels", "First", "works", "detour",
+    '"Simpler to train."', '"More general."', '"In context, for free."',
+    "Split by source, and look for the give-away", "Ask what the model has read",
 }  # fmt: skip
 APPENDICES = (
     "notation", "glossary", "misconceptions", "reference_card", "recipes",
@@ -197,3 +201,9 @@ def test_bibliography_holds_what_is_cited_and_nothing_else(
     assert len(set(keys)) == len(keys)
     assert cited - set(keys) == set()
     assert set(keys) - cited == set()
+
+
+def test_bibliography_is_read_entry_by_entry(repository: Path):
+    path = repository / "chapters" / "references.bib"
+    text = path.read_text(encoding="utf-8")
+    assert len(parse_file(str(path)).entries) == len(re.findall(r"^@\w+\{", text, re.M))

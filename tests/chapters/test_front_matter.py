@@ -1,0 +1,172 @@
+"""The front matter keeps up with the chapters: map, first fine-tuning, page for teachers."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import back_matter
+from book_pages import chapter_map, teaching
+from book_pages.chapter_map import Box, Stage
+from book_pages.exercises import Exercise, exercises_of
+
+BOXES = [
+    Box("chapters/00_start", "Start", None, "Begin"),
+    Box("chapters/01_one", "1 One", 1, "Main"),
+    Box("chapters/02_gpt", "2 GPT", 2, "Main"),
+    Box("chapters/notation", "Notation", None, "Appendices"),
+]
+PAGES = ("index", "00_first_fine_tuning", "93_closing", "teachers")
+
+
+@pytest.fixture(scope="module")
+def texts(repository: Path) -> dict[str, str]:
+    """The text of every page by name."""
+    return {path.stem: path.read_text("utf-8") for path in back_matter.sources(repository)}
+
+
+@pytest.fixture(scope="module")
+def exercises(texts: dict[str, str]) -> list[Exercise]:
+    """Every exercise of the book."""
+    return [one for text in texts.values() for one in exercises_of(text)]
+
+
+def directive(text: str, name: str) -> list[list[str]]:
+    """Return the lines of each directive of that name."""
+    found = re.findall(rf"^:::\{{{name}\}}\n(.*?)^:::$", text, re.M | re.S)
+    return [body.strip().splitlines() for body in found]
+
+
+def test_stages_take_chapters_by_number_and_parts_by_caption():
+    stages = chapter_map.stages_of(["1-2: The chapters", "", "Appendices: To look up"], BOXES)
+    assert [(s.aim, [b.title for b in s.boxes]) for s in stages] == [
+        ("The chapters", ["1 One", "2 GPT"]),
+        ("To look up", ["Notation"]),
+    ]
+    ahead = chapter_map.stages_of(["1-2: Now", "3-4: Not yet"], BOXES)
+    assert [stage.aim for stage in ahead] == ["Now"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["1: One alone"], "no stage of the map names chapters/02_gpt"),
+        (["1-2: All", "Gone: A part"], "expected a part from .* got 'Gone'"),
+        (["1-2 All"], "expected '2-3: aim'"),
+    ],
+)
+def test_a_map_that_does_not_fit_the_book_is_refused(lines: list[str], message: str):
+    with pytest.raises(ValueError, match=message):
+        chapter_map.stages_of(lines, BOXES)
+
+
+def test_a_box_links_to_its_page_and_says_what_it_costs():
+    stage = Stage("Aim", BOXES[1:])
+    receipts = {"01_one": {"wall": 61.0}, "notation": {"wall": 5.0}}
+    assert chapter_map.stage_lines(stage, receipts)[2:] == [
+        "- {doc}`1 One (1 min 1 s) </chapters/01_one>`".replace("1 min 1 s", "1\xa0min\xa01\xa0s"),
+        "- {doc}`2 GPT </chapters/02_gpt>`",
+        "- {doc}`Notation </chapters/notation>`",
+    ]
+
+
+def test_the_map_of_the_book_shows_every_chapter(repository: Path, texts: dict[str, str]):
+    toc = yaml.safe_load((repository / "_toc.yml").read_text("utf-8"))
+    boxes = chapter_map.boxes_of(toc, repository)
+    (lines,) = directive(texts["index"], "chapter_map")
+    shown = [box for stage in chapter_map.stages_of(lines, boxes) for box in stage.boxes]
+    assert [box.number for box in boxes if box.number] == [b.number for b in shown if b.number]
+    assert len(set(shown)) == len(shown)
+    assert all(box.title and "`" not in box.title and "<" not in box.title for box in shown)
+
+
+def test_a_title_is_read_from_notebook_or_text(repository: Path):
+    assert chapter_map.page_title(repository / "chapters" / "teachers") == "For teachers"
+    title = chapter_map.page_title(repository / "chapters" / "93_closing")
+    assert title == "What you can do now"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_of_the_front_matter_leads_somewhere(name: str, texts: dict[str, str]):
+    labels = {
+        label for pattern in back_matter.LABELS for text in texts.values()
+        for label in re.findall(pattern, text, re.M)
+    }  # fmt: skip
+    found = back_matter.links(texts[name])
+    assert found
+    assert [label for label in found if label not in labels] == []
+    documents = re.findall(r"\{doc\}`([\w/]+)`", texts[name])
+    assert [one for one in documents if one not in texts] == []
+
+
+def test_the_first_fine_tuning_takes_twenty_lines(texts: dict[str, str]):
+    part = texts["00_first_fine_tuning"].split("(sec-fst-code)=")[1].split("That is all.")[0]
+    cells = re.findall(r"```\{code-cell\} python\n(.*?)```", part, re.S)
+    lines = [line for cell in cells for line in cell.splitlines() if line.strip()]
+    code = [line for line in lines if not re.match(r'\s*(?:"""|#)', line)]
+    assert len(cells) == 3
+    assert 10 < len(code) <= 20
+
+
+def test_every_exercise_says_what_it_tests_and_nothing_else_does(
+    exercises: list[Exercise], repository: Path
+):
+    tests = teaching.read_tests(repository)
+    labels = [one.label for one in exercises]
+    assert set(labels) - set(tests) == set(), "add them to data/tables/exercises.toml"
+    written = {label.split("-")[1] for label in labels}  # a line may wait for its chapter
+    assert {one for one in set(tests) - set(labels) if one.split("-")[1] in written} == set()
+    assert all(20 < len(text) <= 100 and not text.endswith(".") for text in tests.values())
+    assert len(set(tests.values())) == len(tests)
+
+
+def test_purposes_are_those_of_the_checkers(exercises: list[Exercise], repository: Path):
+    from pretrain.checkers.registry import find_checker, labels
+
+    purposes = teaching.read_purposes(repository)
+    assert set(purposes) == set(labels())
+    assert purposes["ex-gpt-topp"] == find_checker("ex-gpt-topp").purpose
+
+
+def test_an_exercise_without_its_line_is_refused():
+    one = Exercise("ex-a-b", "Title", True, True, "computed")
+    table = teaching.test_lines([one], {"ex-a-b": "do it"}, {"ex-a-b": "warm-up"})
+    assert table[2] == "| {ref}`ex-a-b` | Title | warm-up | do it |"
+    assert "open question" in teaching.test_lines([one], {"ex-a-b": "do it"}, {})[2]
+    assert teaching.test_lines([], {}, {}) == []
+    with pytest.raises(ValueError, match="does not say what ex-a-b tests"):
+        teaching.test_lines([one], {}, {})
+
+
+def test_a_session_sums_the_times_of_its_chapters():
+    sessions = [teaching.session_of("Monday | 1 2 | Two things | ex-a-b ex-a-c")]
+    pages, receipts = {1: "01_a", 2: "02_b"}, {"01_a": {"wall": 40.4}, "02_b": {"wall": 30.0}}
+    assert teaching.session_lines(sessions, pages, receipts)[2:] == [
+        "| Monday | {doc}`1 </chapters/01_a>`, {doc}`2 </chapters/02_b>` | Two things | "
+        "1 min 10 s | {ref}`ex-a-b`, {ref}`ex-a-c` |"
+    ]
+    empty = [teaching.session_of("Tuesday | | Talk |")]
+    assert teaching.session_lines(empty, pages, receipts)[2:] == ["| Tuesday | – | Talk | – | – |"]
+    with pytest.raises(ValueError, match=r"Monday: no receipt of chapter \[2\]"):
+        teaching.session_lines(sessions, pages, {"01_a": {"wall": 1.0}})
+    for line in ("Monday | 1 | too few", "Monday | one | a topic | ex-a-b"):
+        with pytest.raises(ValueError, match="expected 'when"):
+            teaching.session_of(line)
+
+
+def test_both_plans_can_be_taught(texts: dict[str, str], exercises: list[Exercise]):
+    four_weeks, one_day = directive(texts["teachers"], "sessions")
+    pages = {int(name[:2]): name for name in texts if re.match(r"\d\d_", name)}
+    labels, receipts = {one.label for one in exercises}, {n: {"wall": 1.0} for n in texts}
+    for plan, chapters in ((four_weeks, set(range(1, 15))), (one_day, {2, 4, 5, 7, 9, 12})):
+        sessions = [teaching.session_of(line) for line in plan]
+        assert {number for one in sessions for number in one.chapters} == chapters
+        assert {label for one in sessions for label in one.exercises} <= labels
+        assert len(teaching.session_lines(sessions, pages, receipts)) == len(sessions) + 2
+    assert len(four_weeks) == 9
+
+
+def test_teachers_read_of_a_wrong_idea_in_every_chapter_of_the_plans(texts: dict[str, str]):
+    rows = re.findall(r"^\| \{doc\}`(\d\d)_\w+` \| .+ \| .*\{ref\}.* \|$", texts["teachers"], re.M)
+    assert [int(number) for number in rows] == list(range(1, 15))
