@@ -1,4 +1,4 @@
-"""Checkers of chapter 4: top-p, the gradient of the loss, context, typical tokens."""
+"""Checkers of chapter 4: the objective, top-p, its gradient, context, typical tokens."""
 
 import math
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pretrain.checkers.checker import Checker, Part, one
 from pretrain.checkers.kinds import Function, Number, Numbers
+from pretrain.checkers.objective_steps import objective
 from pretrain.checkers.predicates import (
     Mistake,
     acts_like,
@@ -206,6 +207,7 @@ def _typical_mistake(hint: str, key: Order = _distance, **options: Any) -> Mista
 
 CHECKERS = {
     "ex-gpt-topp": top_p,
+    "ex-gpt-objective": objective,
     "ex-gpt-gradient": gradient,
     "ex-gpt-context": context,
     "ex-gpt-typical": typical,

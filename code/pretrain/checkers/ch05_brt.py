@@ -14,6 +14,7 @@ from pretrain.checkers.predicates import (
     share_for_percent,
     wrong_sign,
 )
+from pretrain.checkers.replaced_tokens import replaced
 
 N_ROWS, ROW = 256, 512
 ASKED, MASKED, KEPT = 0.15, 0.8, 0.1
@@ -254,4 +255,5 @@ CHECKERS = {
     "ex-brt-spans": spans,
     "ex-brt-failures": failures,
     "ex-brt-next": next_sentence,
+    "ex-brt-replaced": replaced,
 }

@@ -6,6 +6,13 @@ from wrong_answers import Planted, but
 
 TOP_P = {"a": [0.588, 0.235, 0.176, 0, 0], "b": 4}
 CONTEXT = {"1 to 4": 1.28, "4 to 16": 0.17, "16 to 120": 0.04}
+OBJECTIVE = {
+    "text": 1 / 2 * 1 / 4 * 1 / 2,
+    "bits": 1 + 2 + 1,
+    "loss": (1 + 2 + 1 + 2 + 1) / 5,
+    "contexts": [(1 + 2 + 1) / 3, (1 + 2) / 2],
+    "best": (3 * 0.9183 + 2 * 1) / 5,  # two of three, and one of two
+}
 GRADIENT = [0.05, -0.075, 0.0125, 0.0125]
 
 
@@ -52,6 +59,40 @@ def mixed_units(probs, share):
 
 
 PLANTED = {
+    "ex-gpt-objective": Planted(
+        OBJECTIVE,
+        (
+            (but(OBJECTIVE, text=1.25), "Which operation"),
+            (but(OBJECTIVE, text=1.25 / 3), "mean of the factors"),
+            (but(OBJECTIVE, text=1 / 128), "only the first one"),
+            (but(OBJECTIVE, text=1 / 32), "adds no factor"),
+            (but(OBJECTIVE, text=0.3), "read the table once"),
+            (but(OBJECTIVE, bits=-4), "take minus it"),
+            (but(OBJECTIVE, bits=2.7726), "in nats"),
+            (but(OBJECTIVE, bits=4 / 3), "the sum is asked for"),
+            (but(OBJECTIVE, bits=7), "only the first one"),
+            (but(OBJECTIVE, bits=16), "becomes a term"),
+            (but(OBJECTIVE, loss=0.9704), "in nats"),
+            (but(OBJECTIVE, loss=(4 / 3 + 3 / 2) / 2), "mean of two means"),
+            (but(OBJECTIVE, loss=7), "divide by the number"),
+            (but(OBJECTIVE, loss=1), "fewer predictions"),
+            (but(OBJECTIVE, loss=3.5), "per text"),
+            (but(OBJECTIVE, loss=2), "add the surprises"),
+            (but(OBJECTIVE, contexts=[0.9242, 1.0397]), "in nats"),
+            (but(OBJECTIVE, contexts=[3 / 2, 4 / 3]), "swapped"),
+            (but(OBJECTIVE, contexts=[0.9183, 1]), "Where is the model"),
+            (but(OBJECTIVE, contexts=[1.5, 1.5]), "entropy of the model's rows"),
+            (but(OBJECTIVE, contexts=[5 / 3, 5 / 3]), "every character alike"),
+            (but(OBJECTIVE, contexts=[1, 2]), "collect what followed"),
+            (but(OBJECTIVE, best=0.6592), "in nats"),
+            (but(OBJECTIVE, best=0), "no table that reads one"),
+            (but(OBJECTIVE, best=0.9591), "weigh the two"),
+            (but(OBJECTIVE, best=1.4), "another table"),
+            (but(OBJECTIVE, best=0.449), "the gap"),
+            (but(OBJECTIVE, best=1.2), "which row"),
+        ),
+        (but(OBJECTIVE, text=0.0625, best=0.95, contexts=[1.333, 1.5]),),
+    ),
     "ex-gpt-topp": Planted(
         TOP_P,
         (

@@ -11,8 +11,47 @@ GRADIENT = {
 SPANS = {"scattered": 65, "spans": 35}
 FAILURES = {"loss near zero": "kept", "fills a blank": "masked", "distrusts clean text": "random"}
 NEXT = {"order": ["other", "same", "near", "order"], "near": 50, "rows differ in": "both"}
+REPLACED = {
+    "labels": [0, 1, 0, 0, 0, 0, 1, 0, 0, 0],
+    "answers": [10, 3],
+    "loss": (2 + 1 + 1 + 7 * 0.1926) / 10,
+    "same": 5.6,
+}
 
 PLANTED = {
+    "ex-brt-replaced": Planted(
+        REPLACED,
+        (
+            (but(REPLACED, labels=[0, 1, 0, 1, 0, 0, 1, 0, 0, 0]), "the token itself"),
+            (but(REPLACED, labels=[1, 0, 1, 1, 1, 1, 0, 1, 1, 1]), "0 for original"),
+            (
+                but(REPLACED, labels=[1 / 8, 1 / 4, *[1 / 8] * 4, 1 / 2, 1 / 8, 1 / 2, 1 / 8]),
+                "0 or 1",
+            ),
+            (but(REPLACED, labels=[0, 0, 0, 0, 0, 0, 1, 0, 1, 0]), "suspects"),
+            (but(REPLACED, labels=[0] * 10), "place by place"),
+            (but(REPLACED, labels=[0, 1]), "expected a list of 10 numbers"),
+            (but(REPLACED, answers=[3, 10]), "swapped"),
+            (but(REPLACED, answers=[3, 3]), "must say so"),
+            (but(REPLACED, answers=[10, 2]), "all the same"),
+            (but(REPLACED, answers=[10, 10]), "was selected"),
+            (but(REPLACED, answers=[7, 3]), "a term in its loss"),
+            (but(REPLACED, loss=0.3707), "in nats"),
+            (but(REPLACED, loss=5.348), "the sum"),
+            (but(REPLACED, loss=0.8156), "drawn as itself"),
+            (but(REPLACED, loss=(2 + 0.1926 + 1) / 3), "some places only"),
+            (but(REPLACED, loss=1.5), "some places only"),
+            (but(REPLACED, loss=0.3), "1 - P(replaced)"),
+            (but(REPLACED, loss=(0.415 + 1 + 1 + 7 * 3) / 10), "itself"),
+            (but(REPLACED, loss=5), "its right answer"),
+            (but(REPLACED, same=0.056), "multiply it by 100"),
+            (but(REPLACED, same=1.6), "uniform"),
+            (but(REPLACED, same=94.4), "another character"),
+            (but(REPLACED, same=0.84), "the selected ones"),
+            (but(REPLACED, same=15), "average over the text"),
+        ),
+        (but(REPLACED, loss=0.53, same=5.57),),
+    ),
     "ex-brt-fates": Planted(
         FATES,
         (

@@ -1,0 +1,138 @@
+"""Time machines: what a small GPT writes, and a small BERT guesses, while they train.
+
+Writes data/runs/time_machine.json (GPT-I2, BRT-I3). Shapes, steps and learning rates are those of
+the live trainings in chapters 4 and 5. At a few steps the training stops for a look: held-out loss,
+right first guesses by kind of character, guesses at fixed places, and texts drawn with one fixed
+generator. The finished book models answer the same questions once. What a look holds is written in
+`time_machine_looks.py`. About two minutes of one core; `--quick` trains a few steps and writes
+nothing.
+
+Left out: more than one seed, so the steps at which something appears belong to this run alone.
+"""
+
+import argparse
+import math
+import time
+from typing import Any
+
+import torch
+from bert_study import rounded, write_run
+from time_machine_looks import (
+    LINE,
+    N_TEXTS,
+    PLACES,
+    PROMPT,
+    TEXT_LEN,
+    Look,
+    bert_look,
+    corpus,
+    gpt_look,
+    sign_reader,
+    speech_starts,
+)
+from torch import Generator, Tensor
+
+from pretrain.bert import BERT
+from pretrain.checkpoints import load_model
+from pretrain.gpt import GPT
+from pretrain.objectives import causal_lm_loss, masked_lm_loss
+from pretrain.tokenization import CharTokenizer
+from pretrain.training import fit
+
+SEED = 0
+STEPS = (0, 50, 150, 300, 500, 800, 1_200)  # and the last step of each recipe
+EVERY = 50  # divides all of them
+BOOK = 12_000  # steps of the finished book models, trained by a longer recipe of their own
+RECIPES: dict[str, dict[str, Any]] = {
+    "gpt": {
+        "shape": {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 64, "init_std": 0.08},
+        "batch": {"batch_size": 16, "seq_len": 64},
+        "fit": {"n_steps": 1_500, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.02},
+    },
+    "bert": {
+        "shape": {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 32, "init_std": 0.08},
+        "batch": {"batch_size": 32, "seq_len": 32},
+        "fit": {"n_steps": 1_200, "lr": 5e-3, "n_warmup": 120, "final_lr": 0.05},
+    },
+}
+N_HELD_OUT = 1_000
+
+
+def travel(model: Any, batch_loss: Any, look: Look, settings: dict[str, Any]) -> list[Any]:
+    """Train once and look at the chosen steps, the first before any update.
+
+    Args:
+        model: Changed in place.
+        batch_loss: The objective.
+        look: Called with the model and the steps done.
+        settings: Of `fit`.
+
+    Returns:
+        What was seen, in the order of steps.
+    """
+    last = settings["n_steps"]
+    seen, done = [look(model, 0)], 0
+
+    def evaluate(model: Any) -> float:
+        """Count the steps, and look where it is time to."""
+        nonlocal done
+        done = min(done + EVERY, last)
+        if done in STEPS or done == last:
+            seen.append(look(model, done))
+            print(done, round(seen[-1]["bits"], 3), flush=True)
+        return math.nan  # between two looks nothing is measured
+
+    generator = Generator().manual_seed(SEED)
+    fit(model, batch_loss, generator=generator, evaluate=evaluate, evaluate_every=EVERY, **settings)
+    return seen
+
+
+def trained(
+    name: str, tokenizer: CharTokenizer, ids: Tensor, look: Look, *, quick: bool
+) -> list[Any]:
+    """Train the model of one recipe from its seed, and return what was seen on the way."""
+    recipe = RECIPES[name]
+    special: dict[str, Any] = {
+        key: getattr(tokenizer, key) for key in ("mask_id", "vocab_size", "special_ids")
+    }
+    torch.manual_seed(SEED)
+    if name == "gpt":
+        model: Any = GPT
+        loss = causal_lm_loss(ids, **recipe["batch"])
+    else:
+        model, loss = BERT, masked_lm_loss(ids, **recipe["batch"], **special)
+    settings = recipe["fit"] | ({"n_steps": 60, "n_warmup": 5} if quick else {})
+    return travel(model(tokenizer.vocab_size, **recipe["shape"]), loss, look, settings)
+
+
+def main() -> None:
+    """Train both models, ask the finished book models too, and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    started, cpu_started = time.time(), time.process_time()
+    book = {"gpt": load_model("gpt_chars"), "bert": load_model("bert_chars")}
+    tokenizer: Any = book["gpt"][1]
+    train_ids = tokenizer.encode(corpus("train"))
+    n = 50 if quick else N_HELD_OUT
+    read_signs, unseen = sign_reader(), speech_starts(corpus("validation"))
+    looks = {"gpt": gpt_look(tokenizer, n, read_signs), "bert": bert_look(tokenizer, 4 * n)}
+    result: dict[str, Any] = {
+        "recipes": RECIPES, "seed": SEED, "prompt": PROMPT, "n_texts": N_TEXTS,
+        "text_len": TEXT_LEN, "line": LINE, "places": list(PLACES),
+        "signs_unseen": read_signs(unseen[:: len(unseen) // N_TEXTS][:N_TEXTS]),
+        "interval": "95 %, Wilson, over characters, words or texts; one training",
+    }  # fmt: skip
+    for name in RECIPES:
+        result[name] = {
+            "looks": trained(name, tokenizer, train_ids, looks[name], quick=quick),
+            "book": looks[name](book[name][0], BOOK),
+        }
+    if quick:
+        print("a few steps: nothing is written")
+        return
+    write_run("time_machine", rounded(result, 4), started=started, cpu_started=cpu_started)
+
+
+if __name__ == "__main__":
+    main()
