@@ -6,7 +6,7 @@
 
 makes a plan whose running times come from the receipts. ``{exercise_tests}`` lists every exercise
 of the book with its purpose, which its checker states, and what it tests, which
-``data/tables/exercises.toml`` states in one line each. An exercise without such a line, and a
+``data/exercises.toml`` states in one line each. An exercise without such a line, and a
 session with a chapter that has not run, are errors.
 """
 
@@ -24,7 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 from .exercises import TWINS, Exercise, exercises_of
 from .receipts import RECEIPTS, duration, load_receipts
 
-TESTS = "data/tables/exercises.toml"
+TESTS = "data/exercises.toml"
 CHECKERS = "code/pretrain/checkers"
 _PURPOSE = re.compile(r'\w+\(\s*"(ex-[a-z0-9-]+)",\s*"(warm-up|derivation|experiment|extension)"')
 

@@ -114,7 +114,7 @@ def test_every_exercise_says_what_it_tests_and_nothing_else_does(
 ):
     tests = teaching.read_tests(repository)
     labels = [one.label for one in exercises]
-    assert set(labels) - set(tests) == set(), "add them to data/tables/exercises.toml"
+    assert set(labels) - set(tests) == set(), "add them to data/exercises.toml"
     written = {label.split("-")[1] for label in labels}  # a line may wait for its chapter
     assert {one for one in set(tests) - set(labels) if one.split("-")[1] in written} == set()
     assert all(20 < len(text) <= 100 and not text.endswith(".") for text in tests.values())
