@@ -30,7 +30,14 @@ from chapters import (
     write_notebook,
 )
 
-COPIED = ("_toc.yml", "extensions", "data/runs", "benchmarks/results.json")
+COPIED = (  # what the pages' directives read
+    "_toc.yml",
+    "extensions",
+    "data/runs",
+    "data/exercises.toml",
+    "code/pretrain/checkers",
+    "benchmarks/results.json",
+)
 INDEX = """\
 (sec-solutions)=
 # Index of exercises
@@ -94,9 +101,12 @@ def write_edition(root: Path, folder: Path) -> None:
     shutil.copytree(root / "chapters", folder / "chapters", ignore=ignored)
     (folder / "chapters" / "_text").mkdir()
     for name in COPIED:
-        copy = shutil.copytree if (root / name).is_dir() else shutil.copy
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        copy(root / name, folder / name)
+        if (root / name).is_dir():
+            no_cache = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(root / name, folder / name, ignore=no_cache)
+        else:
+            shutil.copy(root / name, folder / name)
     for page in (folder / "chapters").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         for phrase in ONLY_WITH_SOLUTIONS:

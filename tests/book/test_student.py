@@ -257,3 +257,11 @@ def test_a_book_without_solutions_gives_no_key(html: Path, tmp_path: Path):
     page.unlink()
     with pytest.raises(ChapterError, match="make book first"):
         make_key.write_keys(html, tmp_path / "key")
+
+
+def test_the_whole_edition_builds_strictly_without_a_leak(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert make_student.main(["--to", str(tmp_path / "student")]) == 0, capsys.readouterr().err
+    pages = list((tmp_path / "student" / "_build" / "html" / "chapters").glob("*.html"))
+    assert {path.stem for path in pages} >= {path.stem for path in chapters.notebook_paths()}
