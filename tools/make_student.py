@@ -50,7 +50,7 @@ Try first, then open the hint, then run the checker.
 ```{exercises}
 ```
 """
-ONLY_WITH_SOLUTIONS = (" whose solutions are folded below them",)  # in the text of plain pages
+ONLY_WITH_SOLUTIONS = (", whose solutions are folded below them",)  # in the text of plain pages
 MIN_LETTERS = 12  # shorter lines, such as "]", say nothing about a solution
 _GATE = re.compile(r"^(?P<fence>:{3,})\{solution-(?P<side>start|end)\}", re.MULTILINE)
 _BLOCK = re.compile(
