@@ -93,7 +93,7 @@ bench: setup ## run the side-by-side benchmarks, about 40 minutes; results go to
 	$(BIN)/python -m benchmarks
 	@echo "bench: results are in benchmarks/results.json"
 
-scripts: setup ## write scripts/gpt.py, bert.py and t5.py from the package, one file each, torch alone
+scripts: setup ## write gpt.py, bert.py and t5.py to _build/scripts/, one file a paradigm, torch alone
 	@$(BIN)/python tools/make_scripts.py
 
 lock: setup ## write requirements.txt anew from requirements.in

@@ -33,14 +33,14 @@ def run_script(name: str, folder: Path) -> dict[str, Any]:
 
     Args:
         name: "gpt", "bert" or "t5".
-        folder: Holds the texts, receives the result.
+        folder: Holds the scripts and the texts, receives the result.
 
     Returns:
         What the script wrote.
     """
     result = folder / f"{name}.json"
     command = [sys.executable, "-I", "-S", str(ROOT / "tools/bare_run.py")]
-    command += [str(ROOT / f"scripts/{name}.py"), str(folder / "train.txt")]
+    command += [str(folder / f"{name}.py"), str(folder / "train.txt")]
     command += ["--unseen", str(folder / f"{UNSEEN[name]}.txt"), "--json", str(result)]
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=threads)
@@ -126,6 +126,8 @@ def main() -> None:
     record = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        make = [sys.executable, str(ROOT / "tools/make_scripts.py"), "--to", name]
+        subprocess.run(make, check=True)
         for split in ("train", "validation", "test"):
             text = "\n".join(play.text for play in load_shakespeare(split))
             (folder / f"{split}.txt").write_text(text, encoding="utf-8")

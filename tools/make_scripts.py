@@ -2,13 +2,14 @@
 
 `tools/single_file/gpt.py`, `bert.py` and `t5.py` say what a script does, and import what they need.
 This tool follows these imports through `pretrain` and `single_file`, takes exactly the functions,
-classes and constants that are used, and writes them in order of dependency into scripts/. What is
-left to import is torch and the standard library. So the package stays the only source; a test
-fails when a script is out of date.
+classes and constants that are used, and writes them in order of dependency into _build/scripts/.
+What is left to import is torch and the standard library. No copy is kept beside the package, so
+none can go stale.
 
 Run: python tools/make_scripts.py
 """
 
+import argparse
 import ast
 import subprocess
 import sys
@@ -253,14 +254,24 @@ def make_script(name: str) -> str:
     return text
 
 
-def main() -> None:
-    """Write all scripts."""
-    folder = ROOT / "scripts"
-    folder.mkdir(exist_ok=True)
+def write_scripts(folder: Path) -> None:
+    """Write all scripts.
+
+    Args:
+        folder: Where to; made when it is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     for name in NAMES:
         text = make_script(name)
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-        print(f"scripts/{name}.py: {text.count(chr(10)):,} lines")
+        print(f"{name}.py: {text.count(chr(10)):,} lines")
+
+
+def main() -> None:
+    """Write the scripts where the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--to", type=Path, default=ROOT / "_build" / "scripts")
+    write_scripts(parser.parse_args().to)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,14 @@ BLOCKED = ("numpy", "pretrain", "tokenizers", "transformers", "matplotlib", "saf
 
 
 @pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The three scripts, made from the package as it is now."""
+    folder = tmp_path_factory.mktemp("scripts")
+    make_scripts.write_scripts(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def texts() -> tuple[str, str]:
     """Some training plays and a piece of an unseen one."""
     train = "\n".join(play.text for play in load_shakespeare("train")[:4])
@@ -45,13 +53,13 @@ def bare(repository: Path, *arguments: object) -> subprocess.CompletedProcess[st
     )  # fmt: skip
 
 
-def run(repository: Path, name: str, texts: tuple[str, str], folder: Path) -> dict:
+def run(repository: Path, script: Path, texts: tuple[str, str], folder: Path) -> dict:
     """Run a script for a few steps, and read what it wrote."""
     train, unseen, result = folder / "train.txt", folder / "unseen.txt", folder / "result.json"
     train.write_text(texts[0], encoding="utf-8")
     unseen.write_text(texts[1], encoding="utf-8")
     done = bare(
-        repository, repository / "scripts" / f"{name}.py", train, "--unseen", unseen,
+        repository, script, train, "--unseen", unseen,
         "--steps", N_STEPS, "--seed", 3, "--json", result,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -68,19 +76,15 @@ def package_losses(model: nn.Module, loss, lr: float, n_warmup: int, final_lr: f
 
 @pytest.mark.parametrize("name", make_scripts.NAMES)
 class TestEveryScript:
-    def test_is_up_to_date(self, name: str, repository: Path):
-        stored = (repository / "scripts" / f"{name}.py").read_text(encoding="utf-8")
-        assert stored == make_scripts.make_script(name), "run `make scripts`"
-
-    def test_imports_torch_and_the_standard_library_alone(self, name: str, repository: Path):
-        tree = ast.parse((repository / "scripts" / f"{name}.py").read_text(encoding="utf-8"))
+    def test_imports_torch_and_the_standard_library_alone(self, name: str, scripts: Path):
+        tree = ast.parse((scripts / f"{name}.py").read_text(encoding="utf-8"))
         found = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
         found |= {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
         assert {module.split(".")[0] for module in found} <= make_scripts.ALLOWED
         assert "torch" in found
 
-    def test_every_definition_is_explained(self, name: str, repository: Path):
-        tree = ast.parse((repository / "scripts" / f"{name}.py").read_text(encoding="utf-8"))
+    def test_every_definition_is_explained(self, name: str, scripts: Path):
+        tree = ast.parse((scripts / f"{name}.py").read_text(encoding="utf-8"))
         kinds = (ast.FunctionDef, ast.ClassDef)
         assert all(ast.get_docstring(n) for n in ast.walk(tree) if isinstance(n, kinds))
 
@@ -93,8 +97,10 @@ def test_the_bare_environment_has_nothing_else(module: str, repository: Path, tm
     assert f"No module named '{module}'" in done.stderr
 
 
-def test_gpt_script_is_the_package(repository: Path, texts: tuple[str, str], tmp_path: Path):
-    found = run(repository, "gpt", texts, tmp_path)
+def test_gpt_script_is_the_package(
+    repository: Path, scripts: Path, texts: tuple[str, str], tmp_path: Path
+):
+    found = run(repository, scripts / "gpt.py", texts, tmp_path)
     tokenizer = CharTokenizer(sorted({*texts[0], *texts[1]}))
     torch.manual_seed(3)
     sizes = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 64}
@@ -106,8 +112,10 @@ def test_gpt_script_is_the_package(repository: Path, texts: tuple[str, str], tmp
     assert bits["uniform"] > bits["unigram"] > bits["kneser_ney_5"]
 
 
-def test_bert_script_is_the_package(repository: Path, texts: tuple[str, str], tmp_path: Path):
-    found = run(repository, "bert", texts, tmp_path)
+def test_bert_script_is_the_package(
+    repository: Path, scripts: Path, texts: tuple[str, str], tmp_path: Path
+):
+    found = run(repository, scripts / "bert.py", texts, tmp_path)
     tokenizer = CharTokenizer(sorted({*texts[0], *texts[1]}))
     torch.manual_seed(3)
     sizes = {"d_model": 64, "n_layers": 2, "n_heads": 4, "max_len": 32}
@@ -121,8 +129,10 @@ def test_bert_script_is_the_package(repository: Path, texts: tuple[str, str], tm
     assert found["shares"]["copying"]["top1_kept"] == 1
 
 
-def test_t5_script_is_the_package(repository: Path, texts: tuple[str, str], tmp_path: Path):
-    found = run(repository, "t5", texts, tmp_path)
+def test_t5_script_is_the_package(
+    repository: Path, scripts: Path, texts: tuple[str, str], tmp_path: Path
+):
+    found = run(repository, scripts / "t5.py", texts, tmp_path)
     tokenizer = train_subwords([texts[0]], "bpe", 3000, n_sentinels=64)
     torch.manual_seed(3)
     model = T5(tokenizer.vocab_size, d_model=64, n_layers=1, n_heads=4)
