@@ -5,23 +5,20 @@ slider that calls the function. Everywhere else, in stored notebooks and in the 
 HTML that holds the result for each listed value behind one native ``<input type="range">``. The
 first state shows without any script, in print too; moving the slider needs one inline line.
 
-Leaves out: several sliders at once, and states made in the reader's browser.
+Leaves out: several controls at once (see `pretrain.playground`), and states made in the reader's
+browser.
 """
 
-import base64
-import io
 import json
 import re
 import zlib
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from html import escape
 from typing import Any
 
-from pretrain.report import is_interactive
+from pretrain.live import Live, as_state, linked, number_slider
 
 MAX_STATES = 12
-MAX_PNG_BYTES = 100_000
 
 # `this` is the slider: it shows the chosen state, hides the others, and updates the value that
 # is written beside it and the one that screen readers say.
@@ -31,14 +28,13 @@ _ON_INPUT = (
     "const t=b.querySelectorAll('.explore-state')[n].dataset.value;"
     "b.querySelector('output').textContent=t;this.setAttribute('aria-valuetext',t)"
 )
-_PRE = "white-space:pre-wrap;color:inherit;background:none"
 _STYLE = (
     "<style>.explore output{font-weight:bold}@media print{.explore input{display:none}}"
     "@media (scripting:none){.explore input{display:none}}</style>"
 )
 
 
-class Explorer:
+class Explorer(Live):
     """Hold a function and its precomputed states; made by :func:`explore`."""
 
     def __init__(
@@ -55,7 +51,7 @@ class Explorer:
         self.function, self.values, self.label = function, list(values), label
         self.unit, self.start, self.alt = unit, start, alt
         # Here, and not while displaying: IPython would swallow an error of the function.
-        self._states = [] if is_interactive() else self._compute()
+        self._states = [] if self._watched else self._compute()
 
     def __repr__(self) -> str:
         """Return the label, the values and the first state as plain text."""
@@ -83,44 +79,22 @@ class Explorer:
         Returns:
             ipywidgets.VBox with the slider and the current state under it.
         """
+        slider = self._slider(step)
+        return linked({"value": slider}, lambda now: self._render(now["value"])[0])
+
+    def _slider(self, step: float | None) -> Any:
+        """Choose the widget that fits the values: whole numbers, numbers, or names."""
         import ipywidgets
 
-        slider = self._slider(ipywidgets, step)
-        view = ipywidgets.HTML(value=self._render(slider.value)[0])
-
-        def _update(change: dict[str, Any]) -> None:
-            """Show the state of the slider's new value."""
-            new = change["new"]
-            view.value = self._render(round(new, 9) if isinstance(new, float) else new)[0]
-
-        slider.observe(_update, names="value")
-        return ipywidgets.VBox([slider, view])
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """Return what is stored: HTML and plain text, never a widget."""
-        return {"text/html": self._html(), "text/plain": repr(self)}
-
-    def _ipython_display_(self) -> None:
-        """Show the live slider to a person, and leave notebook runners the stored form."""
-        if not is_interactive():
-            raise NotImplementedError  # IPython then takes `_repr_mimebundle_`
-        from IPython.display import display
-
-        display(self.live())
-
-    def _slider(self, widgets: Any, step: float | None) -> Any:
-        """Choose the widget that fits the values: whole numbers, numbers, or names."""
-        common: dict[str, Any] = {"description": self.label, "value": self.values[self.start]}
-        common["style"] = {"description_width": "initial"}
+        start = self.values[self.start]
+        common: dict[str, Any] = {
+            "description": self.label,
+            "style": {"description_width": "initial"},
+        }
         if not all(type(value) in (int, float) for value in self.values):
             options = [(self._name(value), value) for value in self.values]
-            return widgets.SelectionSlider(options=options, **common)
-        common |= {"min": min(self.values), "max": max(self.values)}
-        if all(type(value) is int for value in self.values):
-            return widgets.IntSlider(step=step or 1, **common)
-        places = max(_decimals(value) for value in [*self.values, step or 1])
-        common |= {"step": step or 10.0**-places, "readout_format": f".{places}f"}
-        return widgets.FloatSlider(**common)
+            return ipywidgets.SelectionSlider(options=options, value=start, **common)
+        return number_slider(self.values, start, step, **common)
 
     def _name(self, value: Any) -> str:
         """Write a value with its unit."""
@@ -128,18 +102,9 @@ class Explorer:
 
     def _render(self, value: Any) -> tuple[str, str]:
         """Call the function and turn what it returns into (HTML, plain text)."""
-        result = self.function(value)
-        if hasattr(result, "savefig"):
-            alt = self.alt(value) if callable(self.alt) else self.alt
-            return _picture(result, alt, f"{self.label} = {self._name(value)}")
-        if hasattr(result, "_repr_html_"):
-            return str(result._repr_html_()), repr(result)
-        if isinstance(result, str):
-            return f'<pre style="{_PRE}">{escape(result)}</pre>', result
-        raise ValueError(
-            f"explore expects its function to return HTML (see pretrain.tables), text or a figure, "
-            f"got {type(result).__name__} for {self.label} = {self._name(value)}"
-        )
+        alt = self.alt(value) if callable(self.alt) else self.alt
+        where = f"{self.label} = {self._name(value)}"
+        return as_state(self.function(value), "explore", where, alt)
 
     def _html(self) -> str:
         """Write the slider and all states; all but the first are hidden."""
@@ -208,28 +173,3 @@ def _check_states(values: Sequence[Any], label: str, start: int) -> None:
         raise ValueError(f"explore expects different values, got {list(values)}")
     if not 0 <= start < len(values):
         raise ValueError(f"explore expects start in 0..{len(values) - 1}, got {start}")
-
-
-def _decimals(number: float) -> int:
-    """Count the decimal places that a number is written with."""
-    exponent = Decimal(str(number)).normalize().as_tuple().exponent
-    return max(0, -int(exponent))
-
-
-def _picture(figure: Any, alt: str, where: str) -> tuple[str, str]:
-    """Embed a figure as a PNG of limited size with its alternative text, then close it."""
-    from matplotlib import pyplot
-
-    if not alt.strip():
-        raise ValueError(f"explore expects alt text for the figure at {where}, got none")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    pyplot.close(figure)
-    if buffer.tell() > MAX_PNG_BYTES:
-        raise ValueError(
-            f"explore expects figures of at most {MAX_PNG_BYTES} bytes, "
-            f"got {buffer.tell()} at {where}"
-        )
-    data = base64.b64encode(buffer.getvalue()).decode()
-    image = f'<img src="data:image/png;base64,{data}" alt="{escape(alt)}" style="max-width:100%">'
-    return image, alt

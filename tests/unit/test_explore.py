@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from pretrain import explore as module
+from pretrain import live as module
 from pretrain.explore import explore
 from pretrain.tables import bars_html
 
