@@ -1,0 +1,162 @@
+/** One trained model's attention over one text: a picture, and a line that shows one query's. */
+import { choice, h, percent, spoken, visible } from "./controls.mjs";
+import {
+  attentionOf, bitsOfMasked, bitsOfNext, bitsOfSpans, habit, topKeys,
+} from "./looking.mjs";
+import { matrix } from "./matrix.mjs";
+import { bidirectional, causal } from "./models.mjs";
+import { Turns } from "./turns.mjs";
+
+/** What differs between the models: their masks, how they read, and how a text is priced. */
+const KINDS = {
+  gpt: {
+    name: "GPT",
+    masks: [["its own: causal", causal], ["BERT’s: open", bidirectional]],
+    readBy: (model, ids, options) => model.forward(ids, options),
+    cost: async (model, ids, mask) => bitsOfNext(model, ids, mask),
+    said: (own, other) => `Bits for the next character of this text: ${own} under its own mask, `
+      + `${other} under the open one, although the answers are then in view.`,
+  },
+  bert: {
+    name: "BERT",
+    masks: [["its own: open", bidirectional], ["GPT’s: causal", causal]],
+    readBy: (model, ids, options) => model.forward(ids, options),
+    cost: bitsOfMasked,
+    said: (own, other) => `Bits for a hidden character of this text: ${own} under its own mask, `
+      + `${other} under the causal one, which hides the right side.`,
+  },
+  t5: {
+    name: "T5, encoder",
+    masks: [["its own: open", bidirectional], ["GPT’s: causal", causal]],
+    readBy: (model, ids, options) => model.encode(ids, options),
+    cost: bitsOfSpans,
+    said: (own, other) => `Bits for a hidden character of this text: ${own} under its own mask, `
+      + `${other} when the encoder looks only to the left.`,
+  },
+};
+
+/** Look of the line; an applet that shows one adds it to its own. */
+export const VIEW_STYLE = `
+.view { align-content: start; }
+.line { display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace);
+  row-gap: .4rem; }
+.line span { background: linear-gradient(var(--ink) 0 0) left bottom 1.5em no-repeat;
+  background-size: 100% calc(1.5em * var(--share, 0));
+  min-width: .75em; padding-top: 1.6em; text-align: center; white-space: pre; }
+.line .barred { color: var(--pst-color-text-muted); text-decoration: line-through; }
+.line .query { font-weight: 700; outline: 2px solid currentColor; outline-offset: -1px; }
+`;
+
+/** A panel for one model: choices, picture, line and sentence. Not an element itself. */
+export class AttentionView {
+  /**
+   * @param {"gpt"|"bert"|"t5"} kind
+   * @param {{model: object, tokenizer: object}} loaded
+   * @param {(t: number) => void} onpick Called with the query that was chosen in the picture.
+   */
+  constructor(kind, { model, tokenizer }, onpick) {
+    Object.assign(this, KINDS[kind], { kind, model, tokenizer, onpick, chosen: null, query: 0 });
+    this.mask = this.masks[0][1];
+    this.turns = new Turns();
+    const options = this.masks.map(([name], i) => [String(i), name]);
+    this.heads = h("div", { class: "field" });
+    this.picture = h("div");
+    this.line = h("div", { class: "line", role: "img" });
+    this.summary = h("p", { role: "status" });
+    this.price = h("p");
+    this.node = h("section", { class: `block view ${kind}`, "aria-label": this.name },
+      h("h3", { class: "legend" }, this.name), this.heads,
+      choice("Mask", options, (i) => {
+        this.mask = this.masks[i][1];
+        this.run();
+      }, "0"),
+      this.picture, this.line, this.summary, this.price);
+  }
+
+  /** Take a text and a query in it. */
+  show(text, query) {
+    this.ids = this.tokenizer.encode(text);
+    this.query = query;
+    this.run();
+    this.showPrice();
+  }
+
+  /** Run the model once; show the chosen head, at first one that looks at its left neighbour. */
+  run() {
+    this.layers = [];
+    this.readBy(this.model, this.ids, { mask: this.mask, trace: this.layers });
+    const found = this.layers.flatMap((weights, layer) =>
+      Array.from({ length: weights.shape[0] }, (_, head) =>
+        ({ layer, head, ...habit(weights, head) })));
+    this.chosen ??= leftmost(found);
+    const options = found.map(({ layer, head, words, share }) => [`${layer} ${head}`,
+      `layer ${layer + 1}, head ${head + 1}: ${words}, ${percent(share)}`]);
+    this.heads.replaceChildren(choice("Head, and what it looks at most", options, (value) => {
+      const [layer, head] = value.split(" ").map(Number);
+      this.chosen = { layer, head };
+      this.draw();
+    }, `${this.chosen.layer} ${this.chosen.head}`));
+    this.draw();
+  }
+
+  /** Draw the picture of the chosen head. */
+  draw() {
+    const length = this.ids.length;
+    const { layer, head } = this.chosen;
+    const weights = this.layers[layer];
+    this.canvas = matrix({
+      name: `${this.name}, layer ${layer + 1}, head ${head + 1}: rows are queries, columns are `
+        + "keys, more colour is more weight. Up and down choose the query; the sentence below says what it "
+        + "looks at.",
+      shape: [length, length],
+      weight: (t, s) => Math.sqrt(attentionOf(weights, head, t)[s]), // or small ones would vanish
+      isAllowed: this.mask,
+      colour: `--book-${this.kind}`,
+      onpick: (t) => this.onpick(t),
+    });
+    this.picture.replaceChildren(this.canvas);
+    this.look(this.query);
+  }
+
+  /** Show what one query looks at. */
+  look(t) {
+    this.query = t;
+    const { layer, head } = this.chosen;
+    const shares = attentionOf(this.layers[layer], head, t);
+    const tokens = this.ids.map((id) => this.tokenizer.tokens[id]);
+    const top = topKeys(this.layers[layer], head, t, 3);
+    this.canvas.redraw(t, top[0].s);
+    this.line.replaceChildren(...tokens.map((token, s) => h("span", {
+      class: `${s === t ? "query" : ""} ${this.mask(t, s) ? "" : "barred"}`.trim() || undefined,
+      style: { "--share": shares[s] } }, visible(token))));
+    const parts = top.filter(({ share }) => share >= 0.005).map(({ s, share }) =>
+      `“${spoken(tokens[s])}” ${away(s - t)} ${percent(share)}`);
+    this.summary.textContent =
+      `“${spoken(tokens[t])}” at place ${t + 1} looks at ${parts.join(", ")}.`;
+    this.line.setAttribute("aria-label",
+      `The text, with bars for the weights. ${this.summary.textContent}`);
+  }
+
+  /** Say what the text costs under the model's own mask and under another, when that is known. */
+  async showPrice() {
+    const isOver = this.turns.begin();
+    this.price.textContent = "Bits under both masks: …";
+    const costs = [];
+    for (const [, mask] of this.masks) {
+      if (await isOver()) return;
+      costs.push(await this.cost(this.model, this.ids, mask, this.tokenizer, isOver));
+    }
+    if (costs.includes(null)) return;
+    this.price.textContent = this.said(...costs.map((cost) => cost.toFixed(2)));
+  }
+}
+
+function leftmost(found) {
+  const left = found.filter(({ offset }) => offset === -1);
+  return (left.length ? left : found).reduce((a, b) => (b.share > a.share ? b : a));
+}
+
+function away(offset) {
+  if (!offset) return "(itself)";
+  return `(${Math.abs(offset)} ${offset < 0 ? "before" : "after"})`;
+}

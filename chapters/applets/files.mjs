@@ -1,0 +1,80 @@
+/**
+ * Fetch the models and the data of the applets, once each.
+ *
+ * From a server the files are fetched. A page that was opened from a disk may not fetch; there a
+ * script beside each file holds the same bytes as text (see `start.js`, which sets `ptBook`).
+ */
+import { CharTokenizer } from "./characters.mjs";
+import { BERT, GPT } from "./models.mjs";
+import { readSafetensors } from "./safetensors.mjs";
+import { T5 } from "./t5.mjs";
+
+const MODELS = { GPT, BERT, T5 };
+const requests = new Map();
+
+/**
+ * Get a file of the folder `models/`.
+ * @param {string} name Such as "gpt_chars.safetensors".
+ * @returns {Promise<ArrayBuffer>}
+ * @throws {Error} It cannot be had; the message says so in words for a reader. A later call tries
+ *   again.
+ */
+export function getFile(name) {
+  if (!requests.has(name)) {
+    const isLocal = location.protocol === "file:";
+    const request = (isLocal ? readScript(name) : download(name)).catch((error) => {
+      requests.delete(name);
+      throw new Error(`The file ${name} could not be loaded (${error.message}).`);
+    });
+    requests.set(name, request);
+  }
+  return requests.get(name);
+}
+
+async function download(name) {
+  const { root, version } = globalThis.ptBook;
+  const answer = await fetch(`${root}models/${name}${version}`);
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  return answer.arrayBuffer();
+}
+
+async function readScript(name) {
+  const { root, version, files } = globalThis.ptBook;
+  await new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = `${root}models/${name}.js${version}`;
+    script.onload = resolve;
+    script.onerror = () => reject(new Error("it is not beside the page"));
+    document.head.append(script);
+  });
+  const text = atob(files[name]);
+  delete files[name];
+  return Uint8Array.from(text, (c) => c.charCodeAt(0)).buffer;
+}
+
+/**
+ * Get a trained model.
+ * @param {string} name Such as "gpt_chars".
+ * @returns {Promise<{model: GPT|BERT|T5, tokenizer: CharTokenizer, metadata: object}>}
+ * @throws {Error} As getFile, or the file is damaged.
+ */
+export async function getModel(name) {
+  return readModel(await getFile(`${name}.safetensors`));
+}
+
+/** Build the model that a safetensors file of this book holds. */
+export function readModel(buffer) {
+  const { weights, metadata } = readSafetensors(buffer);
+  const { model, options, tokenizer } = JSON.parse(metadata.pretrain);
+  if (!(model in MODELS)) throw new Error(`expected GPT, BERT or T5, got ${model}`);
+  return {
+    model: new MODELS[model](weights, options),
+    tokenizer: new CharTokenizer(tokenizer),
+    metadata,
+  };
+}
+
+/** Get a data file of the folder `models/`, such as "games.json". */
+export async function getJson(name) {
+  return JSON.parse(new TextDecoder().decode(await getFile(name)));
+}

@@ -1,0 +1,16 @@
+// Start the applets of a page. From a server each is a module of its own; a page that was opened
+// from a disk may not load modules, and gets all of them as one script.
+(() => {
+  const { src, dataset } = document.currentScript;
+  const names = dataset.applets.split(" ");
+  const version = dataset.version; // "?v=…", new with every change of a module or a model
+  const root = new URL("./", src).href;
+  globalThis.ptBook = { root, version, files: {} };
+  if (location.protocol === "file:") {
+    const script = document.createElement("script");
+    script.src = `${root}bundle.js${version}`;
+    document.head.append(script);
+  } else {
+    for (const name of names) import(`${root}${name}.mjs${version}`);
+  }
+})();

@@ -1,0 +1,64 @@
+/**
+ * A text as tokens: the first cut into words, then the cut of each word by one of three algorithms.
+ *
+ * Names of special tokens in a text are text, as in `pretrain.subwords`: nobody gets a mask by
+ * writing its name.
+ */
+import { BPE } from "./bpe.mjs";
+import { firstCut } from "./pretokens.mjs";
+import { Unigram } from "./unigram.mjs";
+import { WordPiece } from "./wordpiece.mjs";
+
+const ALGORITHMS = { BPE, WordPiece, Unigram };
+
+export class Subwords {
+  /**
+   * @param {object} state A vocabulary's file, as the library `tokenizers` writes it.
+   * @throws {Error} It asks for something that is not here; the message says for what.
+   */
+  constructor(state) {
+    const { type } = state.model;
+    if (!Object.hasOwn(ALGORITHMS, type)) {
+      throw new Error(`expected BPE, WordPiece or Unigram, got ${type}`);
+    }
+    this.algorithm = new ALGORITHMS[type](state.model);
+    this.words = firstCut(state);
+    this.unknownId = this.algorithm.unknownId;
+    const { vocab } = state.model;
+    const ids = Array.isArray(vocab) ? [...vocab.keys()] : Object.values(vocab);
+    this.size = new Set([...ids, ...state.added_tokens.map(({ id }) => id)]).size;
+  }
+
+  /**
+   * Cut a text.
+   * @param {string} text
+   * @returns {{text: string, id: number, start: number, name?: string}[]} What each token stands
+   *   for in the text, its id, its place in UTF-16 units, and its name where that is another. White
+   *   space that WordPiece drops is in none of them.
+   */
+  encode(text) {
+    return this.words(wellFormed(text)).flatMap(({ text: word, start }) => {
+      let place = start;
+      return this.algorithm.cut(word).map((piece) => {
+        const token = { ...piece, start: place };
+        place += piece.text.length;
+        return token;
+      });
+    });
+  }
+}
+
+/** Replace halves of characters, which an input may hold for a moment, by the character U+FFFD. */
+export function wellFormed(text) {
+  return text.replace(/\p{Surrogate}/gu, "\uFFFD");
+}
+
+/** Number of characters (code points) of a text. */
+export function countCharacters(text) {
+  return [...text].length;
+}
+
+/** Number of bytes of a text in UTF-8. */
+export function countBytes(text) {
+  return new TextEncoder().encode(text).length;
+}
