@@ -29,7 +29,7 @@ STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sync run lint test book student key print slides bench scripts lock clean
+.PHONY: help setup sync run lint test book student key print slides offline bench scripts lock clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -63,8 +63,8 @@ test: setup ## everything that CI runs: style, unit tests, every chapter re-exec
 	$(STAGE) "unit tests" $(BIN)/python -m pytest tests/unit $(COVERAGE)
 	@echo "test 2 of 3: every chapter re-executed, its outputs compared with the stored ones"
 	$(STAGE) "chapters re-executed" $(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
-	@echo "test 3 of 3: stored chapters, the tools and benchmarks, and the strictly built pages"
-	$(STAGE) "tools, pages and benchmarks" $(BIN)/python -m pytest tests/chapters tests/book tests/benchmarks
+	@echo "test 3 of 3: stored chapters, tools and benchmarks, and the strictly built pages, in a browser too"
+	$(STAGE) "tools, pages, browser" $(BIN)/python -m pytest tests/chapters tests/book tests/benchmarks tests/browser
 	@$(BIN)/python tools/stage_times.py table
 	@echo "test: all passed"
 
@@ -89,9 +89,14 @@ slides: setup ## write the two lecture decks to _build/slides/; they open withou
 	@$(BIN)/python tools/make_slides.py
 	@echo "slides: open file://$(CURDIR)/_build/slides/index.html"
 
-bench: setup ## run the side-by-side benchmarks, about 40 minutes; results go to benchmarks/results.json
+offline: book ## pack the pages into _build/pretraining-paradigms.zip, to read without a network
+	@$(BIN)/python tools/make_offline.py
+
+bench: book ## weigh the pages, time the applets, run the side-by-side benchmarks, about 40 minutes; results go to benchmarks/
+	$(BIN)/python tools/weigh_pages.py
+	$(BIN)/python tools/time_applets.py
 	$(BIN)/python -m benchmarks
-	@echo "bench: results are in benchmarks/results.json"
+	@echo "bench: results are in results.json, pages.json and waits.json in benchmarks/"
 
 scripts: setup ## write gpt.py, bert.py and t5.py to _build/scripts/, one file a paradigm, torch alone
 	@$(BIN)/python tools/make_scripts.py

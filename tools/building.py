@@ -1,5 +1,6 @@
 """Build a book's pages strictly, and find the browser that prints them."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -8,11 +9,15 @@ from pathlib import Path
 from chapters import ChapterError
 
 STRICT = ("-q", "-n", "-W", "--keep-going", "--all")  # as in the Makefile
+REPOSITORY = ("BOOK_", "GITHUB_")  # what the variables that name a repository begin with
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 def build_strictly(source: Path, output: Path, builder: str = "html") -> Path:
     """Build a book; any warning is an error.
+
+    The pages name no repository, also where the environment knows one: an edition for students must
+    not lead to the solutions, and paper has no buttons.
 
     Args:
         source: The folder with ``_config.yml``.
@@ -27,7 +32,8 @@ def build_strictly(source: Path, output: Path, builder: str = "html") -> Path:
     """
     command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(source), *STRICT]
     command += ["--builder", builder, "--path-output", str(output)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    unnamed = {key: value for key, value in os.environ.items() if not key.startswith(REPOSITORY)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=unnamed)
     if done.returncode:
         raise ChapterError(f"the pages did not build:\n{done.stderr[-3000:]}{done.stdout[-500:]}")
     return output / "_build" / builder
@@ -46,7 +52,7 @@ def find_browser() -> str:
         if path := shutil.which(name):
             return path
     raise ChapterError(
-        "printing needs Chromium or Google Chrome, and none of these commands is here: "
+        "this needs Chromium or Google Chrome, and none of these commands is here: "
         f"{', '.join(BROWSERS)}. On Debian or Ubuntu: apt-get install chromium"
     )
 

@@ -36,7 +36,15 @@ COPIED = (  # what the pages' directives read
     "data/runs",
     "data/exercises.toml",
     "code/pretrain/checkers",
+    "benchmarks/pages.json",
     "benchmarks/results.json",
+)
+FOR_APPLETS = (  # what the pages' interactive parts load
+    "data/checkpoints/*_chars.safetensors",
+    "data/checkpoints/time_machine/*.safetensors",
+    "data/applets/*.json",
+    "data/tokenizers/*.json",
+    "data/tables/published_models.toml",
 )
 INDEX = """\
 (sec-solutions)=
@@ -107,6 +115,10 @@ def write_edition(root: Path, folder: Path) -> None:
             shutil.copytree(root / name, folder / name, ignore=no_cache)
         else:
             shutil.copy(root / name, folder / name)
+    for path in sorted(found for pattern in FOR_APPLETS for found in root.glob(pattern)):
+        copy = folder / path.relative_to(root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
     for page in (folder / "chapters").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         for phrase in ONLY_WITH_SOLUTIONS:

@@ -13,7 +13,13 @@ from urllib.parse import unquote, urlsplit
 import yaml
 from bs4 import BeautifulSoup, Tag
 
-GENERATED = {"genindex.html", "search.html", "index.html", "prf-prf.html"}  # by the builder
+GENERATED = {  # by the builder
+    "404.html",
+    "genindex.html",
+    "index.html",
+    "prf-prf.html",
+    "search.html",
+}
 LEFT_OVER = re.compile(
     r"\{(?:cite|eq|ref|numref|doc|glue|prf|term|receipt)[:\w]*\}`|\[@\w|:::+\{?|\[\]\(#|\$\$|\?\?"
 )

@@ -5,8 +5,13 @@ serves MathJax and every script from the book itself (:mod:`.local_files`), offe
 ``{applet}`` directive (:mod:`.applets`), the map of the chapters (:mod:`.chapter_map`), quizzes
 (:mod:`.quizzes`), the measured run times (:mod:`.receipts`), benchmarks (:mod:`.benchmarks`), the
 index of exercises (:mod:`.exercises`) and the teachers' tables (:mod:`.teaching`), cites in round
-brackets (:mod:`.citations`), mends what screen readers stumble over (:mod:`.access`) and prints as
-one page (:mod:`.one_page`). The look of the pages is in ``chapters/assets/book.css``.
+brackets (:mod:`.citations`), mends what screen readers stumble over (:mod:`.access`), searches when
+opened from a disk (:mod:`.from_disk`) and prints as one page (:mod:`.one_page`). Around the text it
+adds the times of a chapter (:mod:`.chapter_times`), buttons (:mod:`.page_buttons`), links to the
+glossary (:mod:`.glossary_links`), previews of what a link leads to (:mod:`.previews`), a page for
+addresses that do not exist (:mod:`.not_found`) and a description of each page (:mod:`.sharing`); it
+keeps the pages light (:mod:`.images`, :mod:`.page_assets`, :mod:`.icons`). The look of the pages is
+in ``chapters/assets/book.css``, that of what stands around the text in ``comforts.css``.
 """
 
 from typing import Any
@@ -18,13 +23,23 @@ from . import (
     applets,
     benchmarks,
     chapter_map,
+    chapter_times,
     citations,
     exercises,
+    from_disk,
+    glossary_links,
+    icons,
+    images,
     local_files,
+    not_found,
     numbering,
     one_page,
+    page_assets,
+    page_buttons,
+    previews,
     quizzes,
     receipts,
+    sharing,
     teaching,
 )
 
@@ -39,6 +54,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
         What Sphinx wants to know about the extension.
     """
     own = (applets, chapter_map, quizzes, receipts, benchmarks, exercises, teaching)
-    for part in (numbering, local_files, *own, citations, access, one_page):
+    around = (chapter_times, page_buttons, glossary_links, previews, not_found, sharing)
+    light = (images, page_assets, icons)
+    parts = (numbering, local_files, from_disk, *own, citations, access, one_page, *around, *light)
+    for part in parts:
         part.register(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

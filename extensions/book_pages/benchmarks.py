@@ -3,6 +3,9 @@
 The file is a list of rows (or an object with such a list under ``rows``), each with the keys
 ``name``, ``ours``, ``peer``, ``ratio`` and ``unit``; other keys are not shown. An option picks
 rows whose name starts with a word: ``:name: generation``.
+
+``{page-weights}`` shows the heaviest pages of ``benchmarks/pages.json``, which
+``tools/weigh_pages.py`` writes.
 """
 
 import json
@@ -16,12 +19,14 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 RESULTS = "benchmarks/results.json"
+WEIGHTS = "benchmarks/pages.json"
 COLUMNS = ("name", "ours", "peer", "ratio", "unit")
 
 
 def register(app: Sphinx) -> None:
-    """Add the directive."""
+    """Add the directives."""
     app.add_directive("benchmarks", BenchmarksDirective)
+    app.add_directive("page-weights", PageWeightsDirective)
 
 
 def table_lines(rows: list[dict[str, Any]]) -> list[str]:
@@ -71,4 +76,59 @@ class BenchmarksDirective(SphinxDirective):
             raise self.error(f"no rows {start!r} in {RESULTS}: make bench writes it")
         container = nodes.container(classes=["benchmarks"])
         self.state.nested_parse(StringList(table_lines(rows), source=RESULTS), 0, container)
+        return list(container.children)
+
+
+def weight_lines(record: dict[str, Any]) -> list[str]:
+    """Write the heaviest page without formulas and the heaviest with them as a Markdown table.
+
+    Args:
+        record: ``limits`` and ``pages``, all in bytes.
+
+    Returns:
+        The lines of the table; KiB.
+
+    Raises:
+        ValueError: There is no page of one of the two sorts.
+    """
+    kinds = ("html", "css", "js", "fonts", "math")
+    titles = ("text", "style", "scripts", "fonts", "formulas", "together", "limit", "figures")
+    lines = [f"| heaviest page | {' | '.join(titles)} |", "|:--|" + "--:|" * len(titles)]
+    for sort, limit in record["limits"].items():
+        with_formulas = sort == "with formulas"
+        pages = {
+            name: weight
+            for name, weight in record["pages"].items()
+            if (weight["math"] > 0) == with_formulas
+        }
+        if not pages:
+            raise ValueError(f"expected a page {sort} in {WEIGHTS}, got none")
+        totals = {name: sum(w.values()) - w["images"] for name, w in pages.items()}
+        name = max(totals, key=lambda one: totals[one])
+        cells = [*(pages[name][kind] for kind in kinds), totals[name], limit, pages[name]["images"]]
+        numbers = " | ".join(f"{size / 1024:.0f}" for size in cells)
+        label = f"{sort}: {{doc}}`/{name.removesuffix('.html')}`"
+        lines.append(f"| {label} | {numbers} |")
+    return lines
+
+
+class PageWeightsDirective(SphinxDirective):
+    """``{page-weights}``: what the heaviest pages weigh, and their limits."""
+
+    def run(self) -> list[nodes.Node]:
+        """Read the record and let the page's parser read its table.
+
+        Returns:
+            The table's nodes.
+
+        Raises:
+            docutils.utils.SystemMessage: There is no record.
+        """
+        path = Path(self.env.srcdir) / WEIGHTS
+        self.env.note_dependency(str(path))
+        if not path.exists():
+            raise self.error(f"no {WEIGHTS}: make bench writes it")
+        lines = weight_lines(json.loads(path.read_text(encoding="utf-8")))
+        container = nodes.container(classes=["benchmarks"])
+        self.state.nested_parse(StringList(lines, source=WEIGHTS), 0, container)
         return list(container.children)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import torch_index
-from book_pages.benchmarks import table_lines
+from book_pages.benchmarks import table_lines, weight_lines
 from book_pages.numbering import chapter_number
 from book_pages.quiz_text import QuizError, parse_quiz, quizzes_of
 from book_pages.receipts import duration, memory
@@ -31,6 +31,21 @@ def test_chapter_number_is_read_from_the_file_name(docname: str, number: int | N
 def test_durations_and_sizes_read_well():
     assert [duration(7.4), duration(60), duration(104.7)] == ["7 s", "1 min 0 s", "1 min 45 s"]
     assert [memory(314), memory(1894)] == ["314 MB", "1.9 GB"]
+
+
+def test_the_heaviest_page_of_each_sort_is_shown():
+    empty = dict.fromkeys(("html", "css", "js", "fonts", "images", "math"), 0)
+    pages = {
+        "a.html": empty | {"html": 10 * 1024, "images": 900 * 1024},
+        "b.html": empty | {"html": 20 * 1024, "js": 5 * 1024},
+        "c.html": empty | {"html": 30 * 1024, "math": 300 * 1024, "images": 7 * 1024},
+    }
+    limits = {"plain": 350 * 1024, "with formulas": 700 * 1024}
+    *_, plain, formulas = weight_lines({"limits": limits, "pages": pages})
+    assert plain == "| plain: {doc}`/b` | 20 | 0 | 5 | 0 | 0 | 25 | 350 | 0 |"
+    assert formulas == "| with formulas: {doc}`/c` | 30 | 0 | 0 | 0 | 300 | 330 | 700 | 7 |"
+    with pytest.raises(ValueError, match="expected a page with formulas"):
+        weight_lines({"limits": limits, "pages": {"a.html": empty}})
 
 
 def test_benchmarks_become_a_table():

@@ -1,0 +1,20 @@
+// Boxes that scroll sideways can be reached by keyboard, also those that were folded at first.
+//
+// The theme looks at such boxes once, when the page opens; a box inside a fold has no width then
+// and would stay out of reach. Here each box is looked at whenever its size changes.
+(() => {
+  const BOXES = "pre, .cell_output > .output, .pst-scrollable-table-container, div.math";
+  const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+
+  /** Put a box among the stops of the Tab key if it scrolls and holds no stop of its own. */
+  function update(box) {
+    const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+    if (scrolls && !box.querySelector(CONTROLS)) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+
+  const observer = new ResizeObserver((entries) => entries.forEach(({ target }) => update(target)));
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const box of document.querySelectorAll(BOXES)) observer.observe(box);
+  });
+})();

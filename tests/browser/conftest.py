@@ -1,0 +1,86 @@
+"""One Chromium and one server of the built book for all tests of this folder.
+
+Without Chromium these tests are skipped, with a line at the end of the run that says so; where
+the environment variable CI is set they fail instead.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from visiting import Visitor
+from workshop import Workshop, furnish
+
+import browsing
+from building import find_browser
+from chapters import ChapterError
+
+HERE = Path(__file__).parent
+NOT_RUN = pytest.StashKey[str]()
+
+
+@pytest.fixture(scope="session")
+def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
+    """The machine's Chromium, started once."""
+    try:
+        find_browser()
+    except ChapterError as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI is set, so the browser tests must run: {error}", pytrace=False)
+        pytestconfig.stash[NOT_RUN] = str(error)
+        pytest.skip(str(error))
+    with browsing.open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def address(html: Path) -> Iterator[str]:
+    """The address of the built book."""
+    with browsing.serve(html) as served:
+        yield served
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Visitor]:
+    """What opens a page of the book: ``visit(path, width=…, theme=…)``, see `Visitor`."""
+    visitor = Visitor(browser, address)
+    yield visitor
+    visitor.close()
+
+
+@pytest.fixture
+def visit_planted(browser: Browser, tmp_path: Path) -> Iterator[Visitor]:
+    """What opens a page that the test wrote into ``tmp_path``."""
+    with browsing.serve(tmp_path) as served:
+        visitor = Visitor(browser, served)
+        yield visitor
+        visitor.close()
+
+
+@pytest.fixture(scope="module")
+def workshop(
+    browser: Browser, repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workshop]:
+    """A blank page beside the applets' modules and models, without a build of the book."""
+    folder = tmp_path_factory.mktemp("workshop")
+    furnish(repository, folder)
+    with browsing.serve(folder) as served:
+        page = browser.new_page()
+        page.goto(f"{served}page.html")
+        yield Workshop(page, folder)
+        page.close()
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say loudly which tests nobody ran."""
+    if reason := config.stash.get(NOT_RUN, None):
+        n_skipped = sum(
+            HERE.name in Path(report.nodeid.split("::")[0]).parts
+            for report in terminalreporter.stats.get("skipped", [])
+        )
+        terminalreporter.section("BROWSER TESTS NOT RUN", red=True, bold=True)
+        terminalreporter.line(f"{n_skipped} tests of tests/browser were skipped: {reason}")

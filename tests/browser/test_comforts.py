@@ -1,0 +1,379 @@
+"""What stands around the text: previews of links, the page 404, copying, printing, downloading."""
+
+import gzip
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+from visiting import Visitor
+
+pytestmark = pytest.mark.slow
+
+CHAPTER = "chapters/05_bert.html"
+CITATION = "article a.internal[href^='bibliography.html#']"
+FIGURE = "article a.internal[href='#fig-brt-reach']"
+EQUATION = "article a.internal[href='#equation-eq-brt-mlm']"
+TABLE = "article a.internal[href='#tab-brt-glue']"
+TERM = "article a.glossary-link"
+KIB = 1024
+
+
+@pytest.fixture(autouse=True)
+def _comfort_patience() -> Iterator[None]:
+    """Wait long on a busy machine; no test depends on how long it takes."""
+    expect.set_options(timeout=60_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+@pytest.fixture
+def chapter(visit: Visitor) -> Page:
+    """A chapter in a wide window."""
+    return visit(CHAPTER).page
+
+
+def card(page: Page) -> Locator:
+    return page.locator("#link-preview")
+
+
+def pointed(page: Page, selector: str) -> Locator:
+    """Point at a link with the mouse, and wait for its card."""
+    link = page.locator(selector).first
+    link.scroll_into_view_if_needed()
+    link.hover()
+    expect(card(page)).to_be_visible()
+    expect(link).to_have_attribute("aria-describedby", "link-preview")
+    return link
+
+
+def focused(page: Page, selector: str) -> Locator:
+    """Reach a link by keyboard, with the tabulator from the link's own place."""
+    link = page.locator(selector).first
+    link.evaluate(
+        """(link) => {
+          const start = document.createElement("button");
+          link.before(start);
+          start.focus();
+        }"""
+    )
+    page.keyboard.press("Tab")
+    expect(link).to_be_focused()
+    return link
+
+
+class TestPreviews:
+    @pytest.mark.parametrize(
+        ("selector", "inside"),
+        [
+            (CITATION, "p"),
+            (FIGURE, "figure img"),
+            (EQUATION, "mjx-container"),
+            (TABLE, "table td"),
+            (TERM, "dd"),
+        ],
+    )
+    def test_the_mouse_shows_what_a_link_leads_to(self, chapter: Page, selector: str, inside: str):
+        pointed(chapter, selector)
+        expect(card(chapter).locator(inside).first).to_be_visible()
+        assert card(chapter).get_attribute("role") == "tooltip"
+
+    def test_nothing_is_fetched_before_a_link_is_pointed_at(self, visit: Visitor):
+        page = visit("chapters/07_worldview.html").page
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        cards = page.locator("script[src*='_static/previews/']")
+        expect(cards).to_have_count(0)
+        pointed(page, CITATION)
+        expect(cards).to_have_count(1)
+        assert [url for url in asked if "/previews/" in url] != []
+
+    def test_the_pointer_may_move_onto_the_card(self, chapter: Page):
+        pointed(chapter, CITATION)
+        box = card(chapter).bounding_box()
+        assert box is not None
+        chapter.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
+        chapter.wait_for_timeout(400)  # longer than the card stays without a pointer
+        expect(card(chapter)).to_be_visible()
+        chapter.mouse.move(5, 5)
+        expect(card(chapter)).to_be_hidden()
+        expect(chapter.locator("[aria-describedby=link-preview]")).to_have_count(0)
+
+    def test_a_passing_pointer_shows_nothing(self, chapter: Page):
+        chapter.locator(CITATION).first.evaluate(
+            """(link) => {
+              window.shown = 0;
+              const card = document.querySelector("#link-preview");
+              new MutationObserver(() => { window.shown += !card.hidden; })
+                .observe(card, { attributes: true });
+              const point = (target) => target.dispatchEvent(
+                new PointerEvent("pointerover", { bubbles: true, pointerType: "mouse" }));
+              point(link);
+              point(document.body); // in the same moment, so that no clock decides
+            }"""
+        )
+        chapter.wait_for_timeout(800)
+        assert chapter.evaluate("window.shown") == 0
+
+    def test_the_keyboard_shows_and_escape_dismisses(self, chapter: Page):
+        link = focused(chapter, CITATION)
+        expect(card(chapter)).to_be_visible()
+        expect(link).to_have_attribute("aria-describedby", "link-preview")
+        chapter.keyboard.press("Escape")
+        expect(card(chapter)).to_be_hidden()
+        expect(link).to_be_focused()
+
+    def test_moving_on_takes_the_card_away(self, chapter: Page):
+        focused(chapter, CITATION)
+        expect(card(chapter)).to_be_visible()
+        chapter.locator("article h1").evaluate("(title) => (title.tabIndex = -1, title.focus())")
+        expect(card(chapter)).to_be_hidden()
+
+    def test_the_link_still_leads_there(self, chapter: Page):
+        link = pointed(chapter, EQUATION)
+        link.click()
+        expect(card(chapter)).to_be_hidden()
+        assert chapter.url.endswith("#equation-eq-brt-mlm")
+
+    @pytest.mark.parametrize("selector", [CITATION, FIGURE, TABLE, EQUATION])
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    def test_the_card_stays_in_a_narrow_window(self, visit: Visitor, selector: str, theme: str):
+        page = visit(CHAPTER, width=390, height=780, theme=theme).page
+        focused(page, selector)
+        expect(card(page)).to_be_visible()
+        box = card(page).bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["y"] >= 0
+        assert box["x"] + box["width"] <= 390
+        assert box["y"] + box["height"] <= 780
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+    def test_a_finger_follows_the_link_at_once(self, browser: Browser, address: str):
+        context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True)
+        page = context.new_page()
+        page.goto(address + CHAPTER)
+        link = page.locator(FIGURE).first
+        link.scroll_into_view_if_needed()
+        link.tap()
+        page.wait_for_timeout(600)
+        expect(card(page)).to_be_hidden()
+        assert page.url.endswith("#fig-brt-reach")
+        context.close()
+
+    def test_formulas_are_drawn_on_a_page_that_has_none(self, visit: Visitor, html: Path):
+        name, href = page_without_formulas(html)
+        page = visit(f"chapters/{name}.html").page
+        assert page.locator("script[src*='mathjax/']").count() == 0
+        pointed(page, f"article a.internal[href='{href}']")
+        expect(card(page).locator("mjx-container").first).to_be_visible()
+
+    def test_previews_work_from_a_disk(self, visit: Visitor, html: Path):
+        page = visit((html / CHAPTER).as_uri()).page
+        for selector, inside in ((CITATION, "p"), (FIGURE, "img"), (EQUATION, "mjx-container")):
+            pointed(page, selector)
+            expect(card(page).locator(inside).first).to_be_visible()
+            page.keyboard.press("Escape")
+
+    def test_motion_and_paper_are_respected(self, visit: Visitor):
+        name = "(card) => getComputedStyle(card).animationName"
+        moving = visit(CHAPTER).page
+        pointed(moving, CITATION)
+        assert card(moving).evaluate(name) == "preview-appears"
+        still = visit(CHAPTER, reduced_motion=True).page
+        pointed(still, CITATION)
+        assert card(still).evaluate(name) == "none"
+        still.emulate_media(media="print")
+        expect(card(still)).to_be_hidden()
+
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    def test_an_open_card_has_no_fault_of_accessibility(self, visit: Visitor, theme: str):
+        page = visit(CHAPTER, theme=theme, reduced_motion=True).page
+        for selector in (CITATION, FIGURE, TABLE, EQUATION, TERM):
+            pointed(page, selector)
+            found = Axe().run(page, context="#link-preview", options={"preload": False})
+            assert found.response["violations"] == [], (selector, found.generate_report())
+            page.keyboard.press("Escape")
+            page.mouse.move(5, 5)
+
+
+def page_without_formulas(html: Path) -> tuple[str, str]:
+    """Find a page without formulas that has a card with one, and the card's link."""
+    for path in sorted((html / "_static" / "previews" / "chapters").glob("*.js")):
+        if "tex-chtml" in (html / "chapters" / f"{path.stem}.html").read_text(encoding="utf-8"):
+            continue
+        script = path.read_text(encoding="utf-8")
+        cards = json.loads(script.removeprefix("bookPreviews(").removesuffix(");\n"))
+        for href, content in cards.items():
+            if 'class="math' in content:
+                return path.stem, href
+    raise AssertionError("no page without formulas has a card with one")
+
+
+class Pages(http.server.SimpleHTTPRequestHandler):
+    """A site as on GitHub Pages: below /book/, with 404.html for every other address."""
+
+    def send_head(self):  # type: ignore[no-untyped-def]
+        path = Path(self.directory) / self.path.split("?")[0].removeprefix("/book/")
+        if self.path.startswith("/book/") and path.is_file():
+            self.path = "/" + self.path.removeprefix("/book/")
+            return super().send_head()
+        self.path = "/404.html"
+        return super().send_head()
+
+    def log_message(self, *arguments):  # type: ignore[no-untyped-def]
+        """Say nothing."""
+
+
+@pytest.fixture
+def comfort_site(html: Path) -> Iterator[str]:
+    """The address of the book as a host shows it that knows the page 404."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Pages, directory=str(html)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/book/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+class TestNotFound:
+    @pytest.mark.parametrize("address", ["chapters/gone.html", "chapters/a/b/c.html", "gone.html"])
+    def test_it_works_at_any_depth(self, browser: Browser, comfort_site: str, address: str):
+        visitor = Visitor(browser, comfort_site)
+        page = visitor(address).page
+        expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
+        links = page.locator(".not-found a").evaluate_all("(all) => all.map((one) => one.href)")
+        assert f"{comfort_site}{CHAPTER}" in links
+        assert all(link.startswith(f"{comfort_site}chapters/") for link in links)
+        page.get_by_label("Search this book").last.fill("perplexity")
+        page.get_by_role("button", name="Search", exact=True).last.click()
+        expect(page.locator("#search-results li").first).to_be_visible()
+        assert page.url.startswith(f"{comfort_site}search.html")
+        visitor.close()  # which demands that nothing was missing on the way
+
+    def test_the_skip_link_stays_on_the_page(self, browser: Browser, comfort_site: str):
+        visitor = Visitor(browser, comfort_site)
+        page = visitor("chapters/gone.html").page
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.url == f"{comfort_site}chapters/gone.html#main-content"
+        visitor.close()
+
+    def test_it_opens_from_a_disk(self, visit: Visitor, html: Path):
+        page = visit((html / "404.html").as_uri()).page
+        page.locator(".not-found a", has_text="5 BERT").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("5 BERT")
+
+
+class TestTools:
+    def test_search_still_works_from_every_page(self, chapter: Page):
+        chapter.keyboard.press("Control+k")
+        chapter.keyboard.type("perplexity")
+        chapter.keyboard.press("Enter")
+        expect(chapter.locator("#search-results li").first).to_be_visible()
+        chapter.wait_for_load_state("networkidle")
+
+    def test_the_theme_switch_still_works(self, chapter: Page):
+        themes = set()
+        for _ in range(3):
+            chapter.locator(".theme-switch-button").first.click()
+            themes.add(chapter.evaluate("document.documentElement.dataset.mode"))
+        assert themes == {"light", "dark", "auto"}
+
+    def test_code_is_copied_as_it_is(self, browser: Browser, address: str):
+        context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        page.goto(address + CHAPTER)
+        cell = page.locator("div.cell_input div.highlight").first
+        cell.hover()
+        cell.locator("button.copybtn").click()
+        page.wait_for_function("() => navigator.clipboard.readText().then((text) => text !== '')")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied.rstrip() == cell.locator("pre").inner_text().rstrip()
+        assert copied.startswith("import json")
+        context.close()
+
+    def test_the_notebook_is_downloaded(self, chapter: Page, repository: Path):
+        with chapter.expect_download() as waiting:
+            chapter.locator("a.download-notebook").click()
+        download = waiting.value
+        assert download.suggested_filename == "05_bert.ipynb"
+        committed = repository / "chapters" / "05_bert.ipynb"
+        assert Path(download.path()).read_bytes() == committed.read_bytes()
+
+    @pytest.mark.parametrize("width", [1280, 390])
+    def test_the_neighbours_are_one_step_away(self, visit: Visitor, width: int):
+        page = visit(CHAPTER, width=width).page
+        for title in ("previous", "next"):
+            link = page.locator(f"a.{'left' if title == 'previous' else 'right'}-{title[:4]}")
+            box = link.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        page.locator("a.right-next").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("6 T5")
+
+
+class TestPaper:
+    def test_a_page_prints_as_it_stands(self, chapter: Page):
+        solutions = chapter.locator(".solution.dropdown")
+        solutions.first.locator(".admonition-title").click()
+        chapter.emulate_media(media="print")
+        chapter.evaluate("dispatchEvent(new Event('beforeprint'))")
+        expect(solutions.first.locator("section, p:not(.admonition-title)").first).to_be_visible()
+        expect(solutions.nth(1).locator("section p").first).to_be_hidden()
+        for screen_only in (".bd-sidebar-primary", ".bd-sidebar-secondary", ".bd-header-article",
+                            ".prev-next-footer", "button.copybtn", ".toggle-button"):  # fmt: skip
+            expect(chapter.locator(screen_only).first).to_be_hidden()
+        printed = chapter.get_by_role("heading", level=1).filter(visible=True)
+        expect(printed).to_have_count(1)
+        expect(printed).to_contain_text("5 BERT")
+
+    def test_a_dark_page_prints_dark_on_light(self, visit: Visitor):
+        page = visit(CHAPTER, theme="dark").page
+        paragraph = page.locator("article p").first
+        colour = "(text) => getComputedStyle(text).color"
+        on_screen = paragraph.evaluate(colour)
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print", color_scheme="dark")
+        assert brightness(paragraph.evaluate(colour)) < 100 < brightness(on_screen)
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert paragraph.evaluate(colour) == on_screen
+
+
+def brightness(colour: str) -> float:
+    """Return the mean of a colour's three parts, such as ``rgb(1, 2, 3)``; 255 is white."""
+    parts = [float(part) for part in colour.partition("(")[2].rstrip(")").split(",")]
+    return sum(parts[:3]) / 3
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("chapters/further_learning.html", 350), (CHAPTER, 700)],
+    ids=["plain", "with formulas"],
+)
+def test_what_a_page_fetches_is_light(visit: Visitor, name: str, most: int):
+    page = visit("chapters/index.html").page
+    sizes: dict[str, int] = {}
+
+    def weigh(response) -> None:  # type: ignore[no-untyped-def]
+        if "_images/" not in response.url:
+            sizes[response.url] = len(gzip.compress(response.body(), 6))
+
+    fresh = page.context.browser.new_context()
+    page = fresh.new_page()
+    page.on("requestfinished", lambda request: weigh(request.response()))
+    page.goto(visit.address + name)
+    page.evaluate("document.fonts.ready.then(() => window.MathJax?.startup?.promise)")
+    page.wait_for_load_state("networkidle")
+    total = sum(sizes.values()) / KIB
+    fresh.close()
+    assert len(sizes) > 8
+    assert total <= most, f"{total:.0f} KiB: {sizes}"
+    print(f"{name}: {total:.0f} KiB in {len(sizes)} files")

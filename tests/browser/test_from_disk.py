@@ -1,0 +1,75 @@
+"""The offline pack opens from a disk without a network: pages, formulas, search, applets."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from applets import MILLISECONDS, open_applet
+from playwright.sync_api import expect
+from visiting import Visitor
+
+import make_offline
+import pages
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="session")
+def unpacked(html: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pack of the built pages, unpacked where nothing else is."""
+    folder = tmp_path_factory.mktemp("offline")
+    make_offline.pack(html, folder / "book.zip")
+    with zipfile.ZipFile(folder / "book.zip") as packed:
+        packed.extractall(folder)
+    return folder / make_offline.NAME
+
+
+@pytest.fixture
+def visit_disk(visit: Visitor, unpacked: Path):
+    """What opens a page of the pack from the disk, with the network off."""
+
+    def opened(name: str, **options):
+        page, _, query = name.partition("?")
+        address = (unpacked / page).as_uri() + (f"?{query}" if query else "")
+        found = visit(address, **options)
+        found.page.context.set_offline(True)
+        return found
+
+    return opened
+
+
+def applets_of(unpacked: Path) -> list[tuple[str, str]]:
+    """List every applet of the pack with its page."""
+    return [
+        (name, one.name.removeprefix("pt-"))
+        for name in sorted(pages.built_pages(unpacked))
+        for one in pages.parsed(unpacked / name).select(".applet")
+    ]
+
+
+def test_every_page_opens(visit: Visitor, visit_disk, unpacked: Path):
+    for name in sorted(pages.built_pages(unpacked)):
+        opened = visit_disk(name)
+        assert opened.problems() == [], name
+        visit.close()
+
+
+def test_formulas_are_drawn(visit_disk):
+    opened = visit_disk("chapters/02_transformer_toolkit.html")
+    assert opened.page.locator("mjx-container").count() > 20
+
+
+def test_search_finds_pages(visit_disk):
+    opened = visit_disk("search.html?q=perplexity")
+    found = opened.page.locator("#search-results li a")
+    expect(found.first).to_be_visible(timeout=MILLISECONDS)
+    assert any("04_gpt" in (one.get_attribute("href") or "") for one in found.all())
+
+
+def test_every_applet_opens(visit: Visitor, visit_disk, unpacked: Path):
+    found = applets_of(unpacked)
+    assert found
+    for page, name in found:
+        panel = open_applet(visit_disk(page), name)
+        assert panel.inner_text().strip(), (page, name)
+        visit.close()

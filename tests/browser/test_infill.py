@@ -1,0 +1,163 @@
+"""Gaps are filled and priced in the page as PyTorch does it."""
+
+import math
+
+import pytest
+import torch
+from torch import Generator, Tensor
+from workshop import Workshop
+
+from pretrain.blanks import blank_log_probs, left_log_probs, rescored_log_probs
+from pretrain.checkpoints import load_model
+from pretrain.datasets import load_shakespeare
+from pretrain.generation import generate
+from pretrain.objectives import random_windows
+from pretrain.questions import (
+    bert_span_log_probs,
+    gpt_span_log_probs,
+)
+from pretrain.unmasking import unmask
+
+pytestmark = pytest.mark.slow
+CASES = [  # length of the text, gaps
+    (33, [(18, 22)]),
+    (62, [(1, 2)]),
+    (62, [(60, 61)]),
+    (12, [(1, 11)]),
+    (40, [(3, 5), (7, 8), (30, 35)]),
+    (62, [(2, 3), (10, 12), (20, 23), (31, 33), (40, 42), (50, 52)]),
+]
+FILES = {name: f"full/{name}.safetensors" for name in ("gpt_chars", "bert_chars")}
+VOCABULARY = """{ maskId: tokenizer.id("[MASK]"), isSpecial: (id) => tokenizer.isSpecial(id) }"""
+
+
+def text_of(tokenizer, length: int) -> Tensor:
+    """Cut the same characters of an unseen play for every model, a line end before them."""
+    text = "".join(play.text for play in load_shakespeare("test"))
+    start = int(random_windows(torch.arange(len(text)), 1, length,
+                               generator=Generator().manual_seed(length))[0, 0])  # fmt: skip
+    return tokenizer.encode("\n" + text[start : start + length - 1])
+
+
+def in_bits(nats: Tensor) -> list[float]:
+    """Turn log-probabilities into costs in bits."""
+    return (-nats.double().flatten() / math.log(2)).tolist()
+
+
+def infill(workshop: Workshop, call: str, name: str, *arguments: object):
+    """Call a function of infill.mjs with a model, its tokeniser and ids and gaps."""
+    script = f"""async ([file, ids, gaps, extra]) => {{
+      const {{ model, tokenizer }} = await load(file);
+      const infill = await import("/infill.mjs");
+      const found = await infill.{call};
+      return JSON.parse(JSON.stringify(found, (_, value) =>
+        value instanceof Float64Array ? [...value] : value));
+    }}"""
+    return workshop.run(script, [FILES[name], *arguments])
+
+
+def close(found, expected) -> None:
+    """Compare costs or probabilities: within a hundredth of a bit, or 1e-4."""
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(("length", "gaps"), CASES)
+def test_gpt_from_the_left(workshop: Workshop, length: int, gaps):
+    gpt, tokenizer = load_model("gpt_chars")
+    ids = text_of(tokenizer, length)
+    found = infill(workshop, "gptInfill(model, ids, gaps)", "gpt_chars", ids.tolist(), gaps)
+    written, answers, costs = ids[:0], [], []
+    done = 0
+    for start, end in gaps:
+        written = torch.cat([written, ids[done:start]])
+        written = generate(gpt, written[None], end - start, greedy=True)[0]
+        answers.append(written[start:end].tolist())
+        costs += in_bits(gpt_span_log_probs(gpt, ids[None], start, end))
+        done = end
+    first = left_log_probs(gpt, ids[None], torch.tensor([gaps[0][0]]))[0].exp()
+    assert found["answers"] == answers
+    close(found["costs"], costs)
+    close(found["first"], first.tolist())
+
+
+@pytest.mark.parametrize(("length", "gaps"), CASES)
+def test_bert_at_once(workshop: Workshop, length: int, gaps):
+    bert, tokenizer = load_model("bert_chars")
+    ids = text_of(tokenizer, length)
+    call = f"bertInfill(model, ids, gaps, {VOCABULARY})"
+    found = infill(workshop, call, "bert_chars", ids.tolist(), gaps)
+    places = [place for start, end in gaps for place in range(start, end)]
+    masked = ids.clone()
+    masked[places] = tokenizer.mask_id
+    rules = {"mask_id": tokenizer.mask_id, "special_ids": tokenizer.special_ids}
+    written = unmask(bert, masked[None], 1, greedy=True, **rules)[0]
+    with torch.inference_mode():
+        log_probs = bert(masked[None])[0].log_softmax(dim=-1)
+    assert found["answers"] == [written[start:end].tolist() for start, end in gaps]
+    close(found["costs"], in_bits(log_probs[places, ids[places]]))
+    close(found["first"], log_probs[places[0]].exp().tolist())
+    if len(places) == 1:  # the package's answer for one blank
+        one = blank_log_probs(bert, ids[None], torch.tensor(places), mask_id=tokenizer.mask_id)
+        close(found["first"], one[0].exp().tolist())
+
+
+@pytest.mark.parametrize(("length", "gaps"), CASES)
+def test_bert_in_order(workshop: Workshop, length: int, gaps):
+    bert, tokenizer = load_model("bert_chars")
+    ids = text_of(tokenizer, length)
+    call = f"bertInOrder(model, ids, gaps, {VOCABULARY})"
+    found = infill(workshop, call, "bert_chars", ids.tolist(), gaps)
+    masked = ids.clone()
+    places = [place for start, end in gaps for place in range(start, end)]
+    masked[places] = tokenizer.mask_id
+    costs, written = [], masked.clone()
+    for n, (start, end) in enumerate(gaps):
+        known = ids.clone()
+        for later in gaps[n + 1 :]:
+            known[later[0] : later[1]] = tokenizer.mask_id
+        costs += in_bits(
+            bert_span_log_probs(bert, known[None], start, end, mask_id=tokenizer.mask_id)
+        )
+    with torch.inference_mode():
+        for place in places:
+            logits = bert(written[None])[0, place]
+            logits[list(tokenizer.special_ids)] = -torch.inf
+            written[place] = logits.argmax()
+    assert found["answers"] == [written[start:end].tolist() for start, end in gaps]
+    close(found["costs"], costs)
+
+
+@pytest.mark.parametrize(("length", "place"), [(62, 1), (33, 20), (12, 10), (12, 11)])
+def test_gpt_from_both_sides_by_bayes(workshop: Workshop, length: int, place: int):
+    gpt, tokenizer = load_model("gpt_chars")
+    ids = text_of(tokenizer, length)
+    candidates = torch.arange(len(tokenizer.specials), tokenizer.vocab_size)
+    expected = rescored_log_probs(
+        gpt, ids[None], torch.tensor([place]), candidates=candidates
+    )[0].exp()  # fmt: skip
+    call = f"gptBothSides(model, ids, {place}, extra)"
+    found = infill(workshop, call, "gpt_chars", ids.tolist(), None, candidates.tolist())
+    values = found if isinstance(found, list) else list(found.values())
+    close(values, expected.tolist())
+
+
+def test_longer_work_ends_when_it_is_over(workshop: Workshop):
+    """The work asks before each pass, and gives nothing once it is told to end."""
+    script = f"""async () => {{
+      const {{ model, tokenizer }} = await load("full/bert_chars.safetensors");
+      const {{ bertInOrder }} = await import("/infill.mjs");
+      let asked = 0;
+      const result = await bertInOrder(
+        model, Array(20).fill(20), [[3, 9]], {VOCABULARY}, async () => ++asked === 3);
+      return [result, asked];
+    }}"""
+    assert workshop.run(script) == [None, 3]
+
+
+def test_places_are_joined_to_gaps(workshop: Workshop):
+    script = """async (places) => {
+      const { gapsOf, placesOf } = await import("/infill.mjs");
+      return [gapsOf(new Set(places)), placesOf(gapsOf(places))];
+    }"""
+    assert workshop.run(script, [7, 3, 4, 9, 8]) == [[[3, 5], [7, 10]], [3, 4, 7, 8, 9]]
+    assert workshop.run(script, []) == [[], []]

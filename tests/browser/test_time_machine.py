@@ -1,0 +1,279 @@
+"""The time machines: stored weights give in the page what they give in PyTorch, look by look."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+import torch
+from applets import (
+    MILLISECONDS,
+    SIZES_AND_THEMES,
+    expect_message_without,
+    focused_text,
+    open_applet,
+)
+from panels import fits, violations, with_modules
+from playwright.sync_api import Locator, expect
+from visiting import Visit, Visitor
+
+from pretrain.blanks import blank_log_probs
+from pretrain.generation import generate
+from pretrain.paths import CHECKPOINTS, data_file
+from pretrain.quantized_checkpoints import load_quantized
+
+PAGES = {"gpt": "chapters/04_gpt.html", "bert": "chapters/05_bert.html"}
+RECORD = json.loads(data_file("runs", "time_machine.json").read_text(encoding="utf-8"))
+LINE = RECORD["line"]
+pytestmark = pytest.mark.slow
+
+
+def steps(kind: str) -> list[int]:
+    """List the recorded steps."""
+    return [look["step"] for look in RECORD[kind]["looks"]]
+
+
+def load(kind: str, step: int) -> tuple[Any, Any]:
+    """Load the stored weights of a look in PyTorch."""
+    model, tokenizer, found = load_quantized(
+        CHECKPOINTS / "time_machine" / f"{kind}_{step:05d}.safetensors"
+    )
+    assert found == step
+    return model, tokenizer
+
+
+def wait_for(panel: Locator, kind: str, step: int) -> None:
+    """Wait until the look of a step is shown, with its recorded loss."""
+    bits = next(look["bits"] for look in RECORD[kind]["looks"] if look["step"] == step)
+    unit = {"gpt": "character", "bert": "blank"}[kind]
+    told = f"After {step:,} steps: {bits:.2f} bits per {unit} of unseen plays."
+    expect(panel.locator("[role=status]").first).to_have_text(told, timeout=MILLISECONDS)
+
+
+def asked_files(visit: Visit) -> list[str]:
+    """Note which stored weights are fetched from now on."""
+    asked: list[str] = []
+
+    def note(request: Any) -> None:
+        if "time_machine/" in request.url:
+            asked.append(request.url.split("time_machine/")[1].split(".")[0])
+
+    visit.page.on("request", note)
+    return asked
+
+
+@pytest.mark.parametrize("kind", ["gpt", "bert"])
+def test_scores_of_every_stored_look_are_those_of_pytorch(visit: Visitor, kind: str):
+    got = with_modules(visit(PAGES[kind])).evaluate(
+        """async ([kind, steps, text]) => {
+          const { getModel } = await use("files");
+          const found = [];
+          for (const step of steps) {
+            const name = `time_machine/${kind}_${String(step).padStart(5, "0")}`;
+            const { model, tokenizer, metadata } = await getModel(name);
+            const { data, shape } = model.forward(tokenizer.encode(text));
+            found.push({ step: Number(metadata.step), shape, logits: [...data] });
+          }
+          return found;
+        }""",
+        [kind, steps(kind), LINE],
+    )
+    assert [one["step"] for one in got] == steps(kind)
+    for one in got:
+        model, tokenizer = load(kind, one["step"])
+        with torch.no_grad():
+            expected = model(tokenizer.encode(LINE)[None])[0]
+        logits = torch.tensor(one["logits"]).view(one["shape"])
+        assert (logits - expected).abs().max() < 1e-4, one["step"]
+        assert torch.equal(logits.argmax(dim=-1), expected.argmax(dim=-1))
+
+
+@pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
+def test_gpt_travels_and_writes(visit: Visitor, width: int, theme: str):
+    opened = visit(PAGES["gpt"], width=width, theme=theme)
+    panel = open_applet(opened, "time-machine")
+    scrubber = panel.get_by_label("Training step")
+    for index in (0, 3, 7):
+        step = steps("gpt")[index]
+        scrubber.fill(str(index))
+        wait_for(panel, "gpt", step)
+        model, tokenizer = load("gpt", step)
+        prompt = tokenizer.encode(RECORD["prompt"])[None]
+        ids = generate(model, prompt, RECORD["text_len"], greedy=True)[0, len(prompt[0]) :]
+        greedy = panel.locator("pre").nth(1).evaluate("one => one.textContent")
+        assert greedy == tokenizer.decode(ids)
+        marked = f"marked: {RECORD['gpt']['looks'][index]['bits']:.2f} at step {step}"
+        expect(panel.locator("svg")).to_have_attribute("aria-label", re.compile(marked))
+    assert fits(opened)
+    assert violations(opened, "time-machine") == []
+
+
+@pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
+def test_bert_travels_and_guesses(visit: Visitor, width: int, theme: str):
+    opened = visit(PAGES["bert"], width=width, theme=theme)
+    panel = open_applet(opened, "time-machine")
+    for index in (0, 2, 6):
+        step = steps("bert")[index]
+        panel.get_by_label("Training step").fill(str(index))
+        wait_for(panel, "bert", step)
+        model, tokenizer = load("bert", step)
+        lists = panel.locator(".bars")
+        expect(lists).to_have_count(len(RECORD["places"]))
+        for n, place in enumerate(RECORD["places"]):
+            log_probs = blank_log_probs(
+                model, tokenizer.encode(LINE)[None], torch.tensor([place]),
+                mask_id=tokenizer.mask_id,
+            )  # fmt: skip
+            best = int(log_probs[0].argmax())
+            first = lists.nth(n).locator("li").first
+            shown = first.locator(".bar-token").inner_text().replace("␣", " ").replace("↵", "\n")
+            assert shown == tokenizer.tokens[best]
+            share = float(first.locator(".bar-number").inner_text().split(" %")[0])
+            assert share == pytest.approx(100 * log_probs[0, best].exp().item(), abs=0.6)
+    assert fits(opened)
+    assert violations(opened, "time-machine") == []
+
+
+def test_one_file_at_a_time_and_each_once(visit: Visitor):
+    opened = visit(PAGES["gpt"])
+    asked = asked_files(opened)
+    panel = open_applet(opened, "time-machine")
+    wait_for(panel, "gpt", 0)
+    assert asked == ["gpt_00000"]
+    for name, step in (("Later", 50), ("Later", 150), ("Earlier", 50), ("Later", 150)):
+        panel.get_by_role("button", name=name).click()
+        wait_for(panel, "gpt", step)
+    assert asked == ["gpt_00000", "gpt_00050", "gpt_00150"]
+    expect(panel).to_contain_text("3 of its 8 looks are loaded")
+
+
+def test_play_walks_to_the_end_and_pauses(visit: Visitor):
+    opened = visit(PAGES["bert"])
+    panel = open_applet(opened, "time-machine")
+    wait_for(panel, "bert", 0)
+    panel.get_by_role("button", name="Play").click()
+    wait_for(panel, "bert", 50)
+    panel.get_by_role("button", name="Pause").click()
+    expect(panel.get_by_role("button", name="Play")).to_be_visible()
+    panel.get_by_label("Training step").fill("5")
+    wait_for(panel, "bert", 800)
+    panel.get_by_role("button", name="Play").click()
+    wait_for(panel, "bert", 1200)
+    expect(panel.get_by_role("button", name="Play")).to_be_visible()
+    panel.get_by_role("button", name="Play").click()
+    wait_for(panel, "bert", 0)
+
+
+def test_by_keyboard_alone(visit: Visitor):
+    opened = visit(PAGES["bert"])
+    panel = open_applet(opened, "time-machine", by_keyboard=True)
+    keyboard = opened.page.keyboard
+    for _ in range(4):
+        if focused_text(opened.page) == "Later":
+            break
+        keyboard.press("Tab")
+    keyboard.press("Enter")
+    wait_for(panel, "bert", 50)
+    keyboard.press("Tab")
+    keyboard.press("End")
+    wait_for(panel, "bert", 1200)
+    keyboard.press("Tab")
+    keyboard.press("Control+a")
+    keyboard.type("My lord, go.")
+    keyboard.press("Tab")
+    assert focused_text(opened.page) == "capital M"
+    keyboard.press("ArrowRight")
+    keyboard.press("Enter")
+    expect(panel.locator(".bars")).to_have_count(1)
+    for _ in range(10):
+        keyboard.press("Tab")
+        if focused_text(opened.page).startswith("Attention"):
+            break
+    keyboard.press("Home")
+    before = panel.locator("[aria-live=polite]").inner_text()
+    keyboard.press("ArrowDown")
+    assert panel.locator("[aria-live=polite]").inner_text() != before
+
+
+@pytest.mark.parametrize("kind", ["gpt", "bert"])
+def test_attention_is_that_of_the_weights(visit: Visitor, kind: str):
+    """The sentence that is told names the true three largest weights of a chosen head."""
+    opened = visit(PAGES[kind])
+    panel = open_applet(opened, "time-machine")
+    panel.get_by_label("Training step").fill("4")
+    wait_for(panel, kind, steps(kind)[4])
+    panel.locator("select").nth(0).select_option(index=1)
+    panel.locator("select").nth(1).select_option(index=2)
+    model, tokenizer = load(kind, steps(kind)[4])
+    ids = tokenizer.encode(LINE if kind == "bert" else LINE.rstrip("\n"))
+    if kind == "bert":
+        ids[RECORD["places"][0]] = tokenizer.mask_id
+    weights = head_weights(model, ids, layer=1, head=2)
+    place = RECORD["places"][2]
+    expected = weights[place].topk(3)
+    told = panel.locator("[aria-live=polite]").inner_text()
+    assert told.startswith(f"Place {place + 1}, “g”, looks most at ")
+    for s, weight in zip(expected.indices.tolist(), expected.values.tolist(), strict=True):
+        assert f"at {s + 1} ({weight:.2f})" in told
+
+
+def head_weights(model: Any, ids: torch.Tensor, *, layer: int, head: int) -> torch.Tensor:
+    """Compute a head's weights (T, T) from its queries and keys."""
+    seen: list[torch.Tensor] = []
+    attention = model.blocks[layer].attention
+    hook = attention.qkv.register_forward_hook(lambda *call: seen.append(call[2].detach()))
+    with torch.no_grad():
+        model(ids[None])
+    hook.remove()
+    query, key, _ = seen[0][0].chunk(3, dim=-1)
+    width = query.shape[-1] // model.options["n_heads"]
+    part = slice(head * width, (head + 1) * width)
+    scores = query[:, part] @ key[:, part].T / width**0.5
+    if type(model).__name__ == "GPT":
+        allowed = torch.ones_like(scores, dtype=torch.bool).tril()
+        scores = scores.masked_fill(~allowed, float("-inf"))
+    return scores.softmax(dim=-1)
+
+
+def test_the_seed_and_the_beginning_decide_the_drawn_text(visit: Visitor):
+    panel = open_applet(visit(PAGES["gpt"]), "time-machine")
+    panel.get_by_label("Training step").fill("7")
+    wait_for(panel, "gpt", 1500)
+    drawn = panel.locator("pre").first
+    texts = []
+    for seed in ("1", "2", "1"):
+        panel.get_by_label("Seed").fill(seed)
+        texts.append(drawn.evaluate("one => one.textContent"))
+    assert texts[0] == texts[2] != texts[1]
+    assert len(texts[0]) == RECORD["text_len"]
+    panel.get_by_label("Beginning of the text").fill("ROMEO:")
+    assert drawn.evaluate("one => one.textContent").startswith("ROMEO:")
+    panel.get_by_label("Beginning of the text").fill("100")
+    expect(panel.get_by_role("alert")).to_contain_text("knows no 1 0")
+
+
+def test_a_look_that_cannot_be_had_is_told_and_the_last_one_stays(visit: Visitor):
+    opened = visit(PAGES["gpt"], missing=["**/gpt_00150.safetensors*"])
+    panel = open_applet(opened, "time-machine")
+    panel.get_by_role("button", name="Later").click()
+    wait_for(panel, "gpt", 50)
+    panel.get_by_role("button", name="Later").click()
+    expect(panel.get_by_role("alert")).to_contain_text("could not be loaded", timeout=MILLISECONDS)
+    wait_for(panel, "gpt", 50)
+    expect(panel.get_by_label("Training step")).to_have_value("1")
+    panel.get_by_label("Training step").fill("3")
+    wait_for(panel, "gpt", 300)
+    expect(panel.get_by_role("alert")).to_be_empty()
+
+
+@pytest.mark.parametrize("kind", ["gpt", "bert"])
+def test_missing_files_give_the_message(visit: Visitor, kind: str):
+    expect_message_without(visit, PAGES[kind], "time-machine", "**/time_machine*")
+
+
+@pytest.mark.parametrize("kind", ["gpt", "bert"])
+def test_without_scripts_the_figure_stays(visit: Visitor, kind: str):
+    applet = visit(PAGES[kind], javascript=False).page.locator("pt-time-machine")
+    assert applet.get_attribute("data-model") == kind
+    expect(applet.locator("img")).to_be_visible()
+    expect(applet.get_by_text("at each look.").first).to_be_visible()

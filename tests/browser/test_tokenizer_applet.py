@@ -1,0 +1,330 @@
+"""The tokenisers of the page give the ids of the library, and the playground shows them."""
+
+import math
+import re
+from functools import cache
+from itertools import combinations, pairwise
+
+import pytest
+from applets import (
+    SIZES_AND_THEMES,
+    expect_message_without,
+    find,
+    focused_text,
+    open_applet,
+)
+from axe import axe_complaints
+from playwright.sync_api import Locator, Page, expect
+from token_strings import token_strings
+from visiting import Visitor
+
+from pretrain.checkpoints import load_model
+from pretrain.subwords import SubwordTokenizer, load_tokenizer
+
+pytestmark = pytest.mark.slow
+PAGE = "chapters/03_tokens.html"
+KINDS = ("bpe", "wordpiece", "unigram")
+N_STRINGS = 2_400
+WORD = "h3:not(.kind)"  # how a word is cut
+TABLES_FIT = """(panel) => [...panel.querySelectorAll("table")].every((table) =>
+  table.getBoundingClientRect().right <= panel.getBoundingClientRect().right + 1)"""
+START = "The seaman's unhappiness is her unkindness, dear Zoë."
+SPECIALS = 6  # [PAD] to </s>; no text gives them
+
+load = cache(load_tokenizer)
+
+MODULES = "_static/applets/start.js"  # a page so light that it opens at once
+RUN = """async ([name, code, given]) => {
+  globalThis.ptBook = { root: new URL("./", location).href, version: "" };
+  const { getJson } = await import("./files.mjs");
+  const { Subwords } = await import("./subwords.mjs");
+  const subwords = new Subwords(await getJson(`plays_${name}.json`));
+  return new Function("subwords", "given", `return ${code}`)(subwords, given);
+}"""
+
+
+def run(page: Page, name: str, code: str, given: object = None) -> object:
+    """Evaluate an expression over ``subwords``, a vocabulary in the page, and ``given``."""
+    return page.evaluate(RUN, [name, code, given])
+
+
+def tokenizer(name: str) -> SubwordTokenizer:
+    """Load a vocabulary in Python."""
+    return load(f"plays_{name}")
+
+
+@pytest.fixture
+def modules(visit: Visitor) -> Page:
+    """A page that can import the modules."""
+    return visit(MODULES, may_fail=True).page
+
+
+class TestParity:
+    def test_ids_are_those_of_the_library(self, modules: Page):
+        strings = token_strings(N_STRINGS)
+        assert len(strings) > N_STRINGS
+        for name in KINDS:
+            expected = [tokenizer(name).encode(text).tolist() for text in strings]
+            code = "given.map((text) => subwords.encode(text).map(({ id }) => id))"
+            got = run(modules, name, code, strings)
+            pairs = zip(strings, expected, got, strict=True)
+            assert [text for text, one, other in pairs if one != other] == [], name
+            assert any(tokenizer(name).unk_id in ids for ids in expected), "unknowns are tried"
+
+    def test_pieces_stand_where_they_are_in_the_text(self, modules: Page):
+        strings = token_strings(300, seed=1)
+        code = """given.every((text) => subwords.encode(text).every(
+          (token) => text.startsWith(token.text, token.start)))"""
+        for name in KINDS:
+            assert run(modules, name, code, strings), name
+        whole = "given.filter((text) => subwords.encode(text).map((t) => t.text).join('') !== text)"
+        assert run(modules, "bpe", whole, strings) == []
+        assert run(modules, "unigram", whole, strings) == []
+
+    def test_sizes(self, modules: Page):
+        for name in KINDS:
+            assert run(modules, name, "subwords.size") == tokenizer(name).vocab_size
+            assert run(modules, name, "subwords.unknownId") == tokenizer(name).unk_id
+
+    def test_a_vocabulary_of_another_kind_is_refused(self, modules: Page):
+        code = """(() => { try { new subwords.constructor(given); } catch (error) {
+          return error.message; } })()"""
+        state = tokenizer("bpe").to_dict()
+        for change, complaint in (
+            ({"normalizer": {"type": "NFD"}}, "expected no normalizer, got NFD"),
+            ({"pre_tokenizer": {"type": "ByteLevel"}}, "expected the cut BertPreTokenizer or"),
+            ({"model": {**state["model"], "type": "WordLevel"}}, "got WordLevel"),
+            ({"model": {**state["model"], "byte_fallback": True}}, "one with byte_fallback"),
+            ({"model": {**state["model"], "fuse_unk": True}}, "one with fuse_unk"),
+        ):
+            assert complaint in run(modules, "bpe", code, {**state, **change})
+
+
+class TestSteps:
+    def test_merges_come_in_the_order_in_which_they_were_learned(self, modules: Page):
+        model = tokenizer("bpe").to_dict()["model"]
+        ranks = {tuple(pair): rank for rank, pair in enumerate(model["merges"])}
+        words = [" unhappiness", " melancholy", "the", "Q", " Zoë", "aaaa"]
+        for word, states in zip(
+            words,
+            run(modules, "bpe", "given.map((word) => subwords.algorithm.states(word))", words),
+            strict=True,
+        ):
+            symbols = list(word)
+            for state in states:
+                assert state["symbols"] == symbols
+                offers = sorted(
+                    (ranks[pair], at) for at, pair in enumerate(pairwise(symbols)) if pair in ranks
+                )
+                assert [(offer["rank"], offer["at"]) for offer in state["offers"]] == offers
+                if offers:
+                    at = offers[0][1]
+                    symbols[at : at + 2] = ["".join(symbols[at : at + 2])]
+            assert states[-1]["offers"] == []
+            assert [s if s in model["vocab"] else "[UNK]" for s in symbols] == tokenizer(
+                "bpe"
+            ).split(word)
+
+    def test_what_was_tried_before_a_match(self, modules: Page):
+        tokens = set(tokenizer("wordpiece").tokens)
+        code = "given.map((word) => subwords.algorithm.tries(word))"
+        good, lost, long = run(modules, "wordpiece", code, ["unhappiness", "Zoë", "a" * 101])
+        taken = ["##" * bool(i) + one["text"] for i, one in enumerate(good)]
+        assert taken == tokenizer("wordpiece").split("unhappiness")
+        assert not tokens & {piece for one in good for piece in one["missing"]}
+        assert good[0]["missing"][0] == "unhappiness"
+        assert len(good[0]["missing"]) == len("unhappiness") - len(good[0]["text"])
+        assert lost[-1]["id"] is None
+        assert lost[-1]["missing"][-1] == "##ë"
+        assert long == []
+
+    def test_the_two_likeliest_cuts_are_the_best_of_all(self, modules: Page):
+        scores = dict(tokenizer("unigram").to_dict()["model"]["vocab"][SPECIALS:])
+        words = [" unhappiness", " seaman", " melancholy", "steam", " unkindness", "Rosalind"]
+        code = "given.map((word) => subwords.algorithm.best(word))"
+        for word, found in zip(words, run(modules, "unigram", code, words), strict=True):
+            places = range(1, len(word))
+            every = []
+            for n in range(len(word)):
+                for inner in combinations(places, n):
+                    ends = [0, *inner, len(word)]
+                    cut = [word[a:b] for a, b in pairwise(ends)]
+                    if all(piece in scores for piece in cut):
+                        every.append((sum(scores[piece] for piece in cut), cut))
+            best = sorted(every, reverse=True)[:2]
+            assert [[p["text"] for p in one["pieces"]] for one in found] == [c for _, c in best]
+            assert [one["score"] for one in found] == pytest.approx([s for s, _ in best])
+
+    def test_a_single_character_has_one_cut(self, modules: Page):
+        assert len(run(modules, "unigram", "subwords.algorithm.best('😀')")) == 1
+
+
+def texts_of(panel: Locator, name: str) -> list[str]:
+    """Read the chips of one tokeniser, each as its two lines."""
+    row = panel.get_by_role("group", name=f"Tokens of {name}")
+    return [re.sub(r"\s*\n\s*", "|", chip) for chip in row.locator(".chip").all_inner_texts()]
+
+
+def chips_in_python(name: str, text: str) -> list[str]:
+    """Write a text's tokens as the chips do; unknown ones by their names alone."""
+    found = tokenizer(name)
+    tokens = [(found.tokens[i], i) for i in found.encode(text).tolist()]
+    return [f"{token.replace(' ', '␣')}|{i}" for token, i in tokens]
+
+
+def counts_in_python(text: str) -> list[list[object]]:
+    """Give the table of counts, from Python; numbers as the page rounds them."""
+    _, characters = load_model("gpt_chars")
+    lost = sum(c not in characters.tokens for c in text)
+    rows = [["Characters", len(text), lost]]
+    for title, name in zip(("BPE", "WordPiece", "Unigram"), KINDS, strict=True):
+        ids = tokenizer(name).encode(text).tolist()
+        rows.append([title, len(ids), ids.count(tokenizer(name).unk_id)])
+    sizes = len(text), len(text.encode())
+    return [
+        [title, n, *(pytest.approx(size / n, abs=0.0051) for size in sizes), unknown]
+        for title, n, unknown in rows
+    ]
+
+
+def counts_of(panel: Locator) -> list[list[object]]:
+    """Read the table of counts."""
+    lines = panel.locator(".counts tbody tr").all()
+    rows = [line.locator("th, td").all_inner_texts() for line in lines]
+    return [[title, *(n if n == "–" else float(n) for n in numbers)] for title, *numbers in rows]
+
+
+@pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
+def test_it_opens_with_counts_chips_and_a_word(visit: Visitor, width: int, theme: str):
+    visited = visit(PAGE, width=width, theme=theme)
+    panel = open_applet(visited, "tokenizer")
+    assert counts_of(panel) == counts_in_python(START)
+    for title, name in (("BPE, GPT-2's kind", "bpe"), ("Unigram, T5's kind", "unigram")):
+        expected = [chip.replace("[UNK]|", "ë|[UNK] ") for chip in chips_in_python(name, START)]
+        assert texts_of(panel, title) == expected
+    expected = chips_in_python("wordpiece", START)
+    assert texts_of(panel, "WordPiece, BERT's kind") == [
+        chip.replace("[UNK]|", "Zoë|[UNK] ") for chip in expected
+    ]
+    expect(panel.locator(WORD)).to_have_text("How “␣unhappiness” is cut")
+    assert panel.locator(".chip.unknown").count() == 4
+    assert axe_complaints(visited.page, "pt-tokenizer") == []
+    assert visited.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    assert panel.evaluate(TABLES_FIT)
+
+
+def test_the_merges_can_be_followed_by_mouse(visit: Visitor):
+    panel = open_applet(visit(PAGE), "tokenizer")
+    steps = panel.locator(".thirds .steps").first
+    onward = panel.get_by_role("button", name="Next merge")
+    n_merges = len("_unhappiness") - len(tokenizer("bpe").split(" unhappiness"))
+    for step in range(n_merges):
+        expect(steps.get_by_role("status")).to_contain_text(f"{step} of {n_merges} merges done.")
+        onward.click()
+    pieces = steps.locator(".piece").all_inner_texts()
+    assert [one.strip().replace("␣", " ") for one in pieces] == tokenizer("bpe").split(
+        " unhappiness"
+    )
+    expect(steps.get_by_role("status")).to_contain_text("they are the tokens")
+    steps.get_by_role("button", name="Start again").click()
+    assert steps.locator(".piece").count() == len("_unhappiness")
+
+
+def test_a_pressed_token_chooses_its_word_in_every_row(visit: Visitor):
+    panel = open_applet(visit(PAGE), "tokenizer")
+    panel.get_by_role("group", name="Tokens of WordPiece").locator(".chip").nth(1).click()
+    expect(panel.locator(WORD)).to_have_text("How “␣seaman” is cut")
+    pressed = panel.locator(".chip[aria-pressed=true] > span:first-child").all_inner_texts()
+    assert "".join(pressed) == "␣seaman␣seamansea##man␣seaman"
+    log_probs = dict(tokenizer("unigram").to_dict()["model"]["vocab"])
+    score = sum(log_probs[piece] for piece in tokenizer("unigram").split(" seaman"))
+    likeliest = panel.locator(".thirds .steps").last
+    expect(likeliest).to_contain_text(f"Best: {score:.2f}".replace("-", "−"))
+    found = re.search(r"Runner-up: −([\d.]+)", likeliest.inner_text())
+    ratio = re.search(r"([\d.,]+) times as likely", likeliest.inner_text())
+    expected = math.exp(score + float(found[1]))
+    assert float(ratio[1].replace(",", "")) == pytest.approx(expected, rel=0.06)
+
+
+def test_a_text_of_ones_own_by_keyboard_alone(visit: Visitor):
+    visited = visit(PAGE)
+    panel = open_applet(visited, "tokenizer", by_keyboard=True)
+    keyboard = visited.page.keyboard
+    keyboard.press("Control+a")
+    keyboard.type("O melancholy 日本")
+    assert counts_of(panel) == counts_in_python("O melancholy 日本")
+    expect(panel.locator(WORD)).to_have_text("How “␣日本” is cut")
+    expect(panel.locator(".thirds")).to_contain_text("the whole word becomes [UNK]")
+    for _ in range(3):
+        keyboard.press("Tab")
+    assert focused_text(visited.page) == "capital O, 26"
+    keyboard.press("Tab")
+    assert focused_text(visited.page).startswith("capital O, ")
+    keyboard.press("ArrowRight")
+    keyboard.press("Enter")
+    expect(panel.locator(WORD)).to_have_text("How “␣melancholy” is cut")
+    expect(panel.get_by_role("status").first).to_have_text(
+        re.compile(r"^Characters 15 · BPE \d+ · WordPiece \d+ · Unigram \d+ tokens$")
+    )
+    for _ in range(3):
+        keyboard.press("Tab")
+    assert "Merges done" in panel.locator(".thirds label").first.inner_text()
+    keyboard.press("ArrowRight")
+    expect(panel.locator(".thirds [role=status]")).to_contain_text("1 of ")
+
+
+def test_bytes_write_everything(visit: Visitor):
+    panel = open_applet(visit(PAGE), "tokenizer")
+    panel.get_by_label("Ready texts").select_option(label="Chinese")
+    text = panel.get_by_label("Your text").input_value()
+    unknown = counts_of(panel)[0]
+    assert unknown[1] == unknown[-1] == len(text), "no character of it is in the plays"
+    panel.get_by_label("The plain way").select_option("bytes")
+    encoded = text.encode()
+    ratio = pytest.approx(len(text) / len(encoded), abs=0.0051)
+    assert counts_of(panel)[0] == ["Bytes", len(encoded), ratio, 1, 0]
+    assert texts_of(panel, "Bytes") == [f"\\x{one:x}|{one}" for one in encoded]
+
+
+@pytest.mark.parametrize("name", ["German", "Greek", "Numbers", "Emoji", "Code"])
+def test_the_ready_texts(name: str, visit: Visitor):
+    panel = open_applet(visit(PAGE), "tokenizer")
+    panel.get_by_label("Ready texts").select_option(label=name)
+    text = panel.get_by_label("Your text").input_value()
+    assert counts_of(panel) == counts_in_python(text)
+
+
+def test_an_empty_text_and_invisible_characters(visit: Visitor):
+    visited = visit(PAGE)
+    panel = open_applet(visited, "tokenizer")
+    box = panel.get_by_label("Your text")
+    box.fill("")
+    assert {row[1] for row in counts_of(panel)} == {0}
+    expect(panel.locator(WORD)).to_have_count(0)
+    box.fill("a\u200db \u0301\t[MASK]")
+    assert counts_of(panel) == counts_in_python("a\u200db \u0301\t[MASK]")
+    shown = "".join(panel.locator(".chip > span:first-child").all_inner_texts())
+    assert "⟨200D⟩" in shown
+    assert "◌\u0301" in shown
+    box.evaluate("(box) => { box.value = 'a\\ud83d'; box.dispatchEvent(new Event('input')); }")
+    expect(panel.locator(".chip.unknown > span:first-child").first).to_have_text("\ufffd")
+
+
+def test_nothing_is_loaded_before_a_reader_asks(visit: Visitor):
+    visited = visit(PAGE)
+    asked: list[str] = []
+    visited.page.on("request", lambda request: asked.append(request.url))
+    find(visited, "tokenizer").scroll_into_view_if_needed()
+    visited.page.wait_for_timeout(300)
+    assert not [one for one in asked if "models/" in one]
+
+
+def test_a_missing_file_gives_the_message(visit: Visitor):
+    expect_message_without(visit, PAGE, "tokenizer", "**/plays_unigram.json*")
+
+
+def test_without_scripts_the_table_stays(visit: Visitor):
+    applet = find(visit(PAGE, javascript=False), "tokenizer")
+    expect(applet.locator("table")).to_contain_text("unkindness")
+    expect(applet.get_by_text("Seven strings, cut by two")).to_be_visible()
+    expect(applet.locator("button")).to_have_count(0)

@@ -1,0 +1,84 @@
+"""A visit notes what a page asks for and what goes wrong, and forgives only what it is told to."""
+
+from pathlib import Path
+
+import pytest
+from visiting import Visitor
+
+GOOD = "<!doctype html><html lang=en><title>Good</title><body><p id=here>A page.</p></html>"
+
+
+def plant(folder: Path, body: str, name: str = "page.html") -> None:
+    """Write a page into the served folder."""
+    (folder / name).write_text(GOOD.replace("<p ", f"{body}<p "), encoding="utf-8")
+
+
+def test_a_good_page_opens_without_complaint(visit_planted: Visitor, tmp_path: Path):
+    plant(tmp_path, "<link rel=icon href=data:,>")
+    visit = visit_planted("page.html", width=390, theme="dark")
+    assert visit.problems() == []
+    assert visit.page.inner_text("#here") == "A page."
+    size = visit.page.evaluate("[innerWidth, matchMedia('(prefers-color-scheme: dark)').matches]")
+    assert size == [390, True]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<img src="https://cdn.example.org/a.png" alt="">',
+        '<script>fetch("https://api.example.org/").catch(() => {})</script>',
+        '<script type="module">await import("https://cdn.example.org/a.mjs")</script>',
+        '<link rel="stylesheet" href="//fonts.example.org/a.css">',
+        '<script>navigator.sendBeacon("https://count.example.org/hit")</script>',
+    ],
+)
+def test_a_request_to_another_host_is_never_forgiven(
+    body: str, visit_planted: Visitor, tmp_path: Path
+):
+    plant(tmp_path, body)
+    visit = visit_planted("page.html", may_fail=True)
+    visit.page.wait_for_timeout(100)
+    assert len(visit.foreign) == 1
+    assert "example.org" in visit.foreign[0]
+    with pytest.raises(AssertionError, match="asks another host"):
+        visit_planted.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ('<script>console.error("so it goes")</script>', "so it goes"),
+        ('<script>throw new Error("not caught")</script>', "not caught"),
+        ('<script>Promise.reject(new Error("no answer"))</script>', "no answer"),
+        ('<img src="gone.png" alt="">', "gone.png: status 404"),
+    ],
+)
+def test_errors_are_noted(body: str, complaint: str, visit_planted: Visitor, tmp_path: Path):
+    plant(tmp_path, f"<link rel=icon href=data:,>{body}")
+    assert any(complaint in line for line in visit_planted("page.html").problems())
+    with pytest.raises(AssertionError, match=complaint):
+        visit_planted.close()
+    visit_planted("page.html", may_fail=True)
+    visit_planted.close()
+
+
+def test_a_file_can_be_taken_away(visit_planted: Visitor, tmp_path: Path):
+    plant(tmp_path, '<link rel=icon href=data:,><script src="model.js"></script>')
+    (tmp_path / "model.js").write_text("window.model = 1;", encoding="utf-8")
+    assert visit_planted("page.html").page.evaluate("window.model") == 1
+    visit = visit_planted("page.html", missing=["**/model.js"])
+    assert visit.page.evaluate("window.model === undefined")
+    assert visit.failed == ["model.js: status 404"]
+
+
+def test_a_page_from_a_file_may_not_ask_a_host(visit_planted: Visitor, tmp_path: Path):
+    plant(tmp_path, '<img src="http://192.0.2.1/a.png" alt="">')
+    visit = visit_planted((tmp_path / "page.html").as_uri(), may_fail=True)
+    assert visit.foreign == ["http://192.0.2.1/a.png"]
+    with pytest.raises(AssertionError, match=r"192\.0\.2\.1"):
+        visit_planted.close()
+
+
+def test_without_scripts_nothing_runs(visit_planted: Visitor, tmp_path: Path):
+    plant(tmp_path, "<link rel=icon href=data:,><noscript>plain</noscript>")
+    assert visit_planted("page.html", javascript=False).page.inner_text("noscript") == "plain"
