@@ -20,6 +20,7 @@
   card.setAttribute("role", "tooltip");
 
   let shownFor = null; // the link whose card is shown, or will be
+  let pointedAt = 0; // where in the window the pointer met the link: it may go over two lines
   let timer = 0; // until the card is shown
   let leaving = 0; // until it is taken away
   let cards = null; // a promise of {link: html}
@@ -56,10 +57,11 @@
     await window.MathJax?.typesetPromise?.([card]);
   }
 
-  /** Put the card below the link, or above it where there is more room, inside the window. */
-  function place(link, x) {
-    const lines = [...link.getClientRects()];
-    const line = lines.find((one) => x >= one.left && x <= one.right) ?? lines[0];
+  /** Put the card below its link, or above it where there is more room, inside the window. */
+  function place() {
+    if (!shownFor || !card.offsetParent) return; // hidden, or printed
+    const lines = [...shownFor.getClientRects()];
+    const line = lines.find((one) => pointedAt >= one.left && pointedAt <= one.right) ?? lines[0];
     const { clientWidth, clientHeight } = document.documentElement;
     const above = line.top - GAP - MARGIN;
     const below = clientHeight - line.bottom - GAP - MARGIN;
@@ -74,7 +76,7 @@
   }
 
   /** Show the card of a link, if it has one and is still the one pointed at. */
-  async function show(link, x) {
+  async function show(link) {
     const html = (await loadCards())[link.getAttribute("href")];
     if (!html || shownFor !== link) return;
     window.MathJax?.typesetClear?.([card]);
@@ -83,7 +85,7 @@
     card.style.visibility = "hidden"; // measured first, seen when its formulas stand
     await drawFormulas();
     if (shownFor !== link) return;
-    place(link, x);
+    place();
     card.style.visibility = "";
     link.removeAttribute("title"); // the browser's own card would cover ours
     link.setAttribute("aria-describedby", card.id);
@@ -111,7 +113,8 @@
     if (link === shownFor) return;
     hide();
     shownFor = link;
-    timer = setTimeout(show, milliseconds, link, x);
+    pointedAt = x;
+    timer = setTimeout(show, milliseconds, link);
   }
 
   /** Take the card away a moment after the pointer left, unless the keyboard holds its link. */
@@ -148,4 +151,9 @@
     if (event.key === "Escape") hide();
   });
   text?.closest(".bd-content")?.append(card);
+
+  // A picture that arrives late makes the card taller, and a formula of the text moves its link.
+  const sizes = new ResizeObserver(place);
+  sizes.observe(card);
+  if (text) sizes.observe(text);
 })();

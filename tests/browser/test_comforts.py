@@ -67,6 +67,29 @@ def focused(page: Page, selector: str) -> Locator:
     return link
 
 
+def distance(page: Page, link: Locator) -> float:
+    """From the top of the link to the top of its card, in pixels."""
+    here, there = link.bounding_box(), card(page).bounding_box()
+    assert here is not None
+    assert there is not None
+    return there["y"] - here["y"]
+
+
+def frames_later(page: Page) -> None:
+    """Let the page draw itself twice, so that it has seen what changed."""
+    page.evaluate("new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)))")
+
+
+def assert_inside_window(page: Page) -> None:
+    box, window = card(page).bounding_box(), page.viewport_size
+    assert box is not None
+    assert window is not None
+    assert box["x"] >= 0
+    assert box["y"] >= 0
+    assert box["x"] + box["width"] <= window["width"]
+    assert box["y"] + box["height"] <= window["height"]
+
+
 class TestPreviews:
     @pytest.mark.parametrize(
         ("selector", "inside"),
@@ -140,18 +163,43 @@ class TestPreviews:
         expect(card(chapter)).to_be_hidden()
         assert chapter.url.endswith("#equation-eq-brt-mlm")
 
+    def test_the_card_follows_when_the_text_moves(self, chapter: Page):
+        link = focused(chapter, TABLE)
+        expect(card(chapter)).to_be_visible()
+        before = distance(chapter, link)
+        chapter.locator("article h1").evaluate("""(title) => {
+          const late = document.createElement("div");
+          late.style.height = "90px";
+          title.after(late);
+        }""")
+        frames_later(chapter)
+        assert distance(chapter, link) == pytest.approx(before, abs=1)
+
+    def test_a_card_that_grows_stays_in_the_window(self, visit: Visitor):
+        page = visit(CHAPTER, width=390, height=780).page
+        page.locator(TABLE).first.evaluate(
+            "(link) => scrollBy({top: link.getBoundingClientRect().top - 700, behavior: 'instant'})"
+        )
+        focused(page, TABLE)
+        expect(card(page)).to_be_visible()
+        card(page).evaluate("""(card) => {
+          const late = document.createElement("div");
+          late.style.height = "2000px";
+          card.append(late);
+        }""")
+        frames_later(page)
+        assert_inside_window(page)
+
     @pytest.mark.parametrize("selector", [CITATION, FIGURE, TABLE, EQUATION])
     @pytest.mark.parametrize("theme", ["light", "dark"])
     def test_the_card_stays_in_a_narrow_window(self, visit: Visitor, selector: str, theme: str):
         page = visit(CHAPTER, width=390, height=780, theme=theme).page
         focused(page, selector)
         expect(card(page)).to_be_visible()
-        box = card(page).bounding_box()
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["y"] >= 0
-        assert box["x"] + box["width"] <= 390
-        assert box["y"] + box["height"] <= 780
+        page.evaluate("MathJax.startup.promise")
+        page.wait_for_load_state("networkidle")
+        frames_later(page)
+        assert_inside_window(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
     def test_a_finger_follows_the_link_at_once(self, browser: Browser, address: str):
