@@ -1,13 +1,15 @@
-"""Train the recorded models of the book: gpt_chars, bert_chars and t5_subwords.
+"""Train the recorded models of the book: gpt_chars, bert_chars, t5_chars and t5_subwords.
 
-Run `python experiments/train_book_models.py gpt` (or `bert`, or `t5`) from the repository's root.
+Run `python experiments/train_book_models.py gpt` (or `bert`, `t5_chars`, `t5`) from the
+repository's root.
 A killed run goes on where it stopped. Writes data/checkpoints/NAME.safetensors and its card
 NAME.json.
 
 BERT starts with short windows, as Devlin et al. 2019 (arXiv:1810.04805, appendix A.2) did, though
 for another reason: with 128 positions at once, it takes thousands of steps to find out that
 neighbours matter most; with 32 it takes hundreds. GPT and BERT read equally many characters. T5
-starts with short windows for the same reason; it reads subwords, so its losses are per token.
+starts with short windows for the same reason; its losses are per token of the target, subword or
+character, sentinels included. What is special to T5 on characters is in `t5_chars`.
 """
 
 import argparse
@@ -16,10 +18,12 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from t5_chars import SPECIALS, evaluate_t5_chars, match_sentinels, span_loss
 from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT
@@ -34,7 +38,7 @@ from pretrain.seq2seq import seq2seq_loss, span_corruption_loss
 from pretrain.spans import corrupt_spans
 from pretrain.subwords import SubwordTokenizer, load_tokenizer
 from pretrain.t5 import T5
-from pretrain.tokenization import CharTokenizer
+from pretrain.tokenization import MASK, PAD, CharTokenizer
 from pretrain.training import History, fit
 
 SEED = 1
@@ -78,11 +82,39 @@ RECIPES: dict[str, dict[str, Any]] = {
             },
         ],
     },
+    "t5_chars": {
+        "shape": {"d_model": 64, "n_layers": 2, "n_heads": 4, "d_ff": 160},
+        "specials": SPECIALS,
+        "stages": [
+            {
+                "seq_len": 32,
+                "batch_size": 64,
+                "fit": {
+                    "n_steps": 6_000, "lr": 3e-2, "n_warmup": 100, "final_lr": 0.5,
+                    "weight_decay": 0.01, "relative_lr": True,
+                },
+            },
+            {
+                "seq_len": 64,
+                "batch_size": 48,
+                "fit": {
+                    "n_steps": 6_000, "lr": 2e-2, "n_warmup": 100, "final_lr": 0.02,
+                    "weight_decay": 0.01, "relative_lr": True,
+                },
+            },
+        ],
+    },
 }  # fmt: skip
-FILE_NAMES = {"gpt": "gpt_chars", "bert": "bert_chars", "t5": "t5_subwords"}
+FILE_NAMES = {
+    "gpt": "gpt_chars",
+    "bert": "bert_chars",
+    "t5_chars": "t5_chars",
+    "t5": "t5_subwords",
+}
 OBJECTIVES = {
     "gpt": "causal",
     "bert": "masked, 15 % selected, 80/10/10",
+    "t5_chars": "span corruption, 5 % to 40 % in spans of 3 on average",
     "t5": "span corruption, 15 % in spans of 3 on average",
 }
 
@@ -188,13 +220,32 @@ def t5_parts(tokenizer: SubwordTokenizer, train: Tensor, validation: Tensor) -> 
     return Parts(model, make_loss, evaluate)
 
 
-PARTS: dict[str, Callable[..., Parts]] = {"gpt": gpt_parts, "bert": bert_parts, "t5": t5_parts}
+def t5_chars_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
+    """Make the T5 on characters, its objective and its validation loss."""
+    model = T5(tokenizer.vocab_size, **RECIPES["t5_chars"]["shape"])
+    match_sentinels(model)
+    seq_len = stages(RECIPES["t5_chars"])[-1].seq_len
+    return Parts(
+        model,
+        partial(span_loss, train, tokenizer),
+        partial(evaluate_t5_chars, windows=validation.unfold(0, seq_len, seq_len),
+                tokenizer=tokenizer),
+    )  # fmt: skip
+
+
+PARTS: dict[str, Callable[..., Parts]] = {
+    "gpt": gpt_parts,
+    "bert": bert_parts,
+    "t5_chars": t5_chars_parts,
+    "t5": t5_parts,
+}
 
 
 def tokenizer_of(name: str) -> AnyTokenizer:
     """Give the tokeniser of a model: a stored vocabulary, or the characters of the plays."""
-    vocabulary = RECIPES[name].get("vocabulary")
-    return load_tokenizer(vocabulary) if vocabulary else CharTokenizer(sorted(PLAY_ALPHABET))
+    if vocabulary := RECIPES[name].get("vocabulary"):
+        return load_tokenizer(vocabulary)
+    return CharTokenizer(sorted(PLAY_ALPHABET), RECIPES[name].get("specials", (PAD, MASK)))
 
 
 def run_file(name: str, stage: int) -> Path:
@@ -271,7 +322,7 @@ def main() -> None:
     save_model(file, parts.model, tokenizer, card)  # type: ignore[arg-type]
     for i in range(len(stages(RECIPES[name]))):
         run_file(name, i).unlink(missing_ok=True)  # or the next run would find itself done
-    unit = "character" if name != "t5" else "token of the target"
+    unit = "token of the target" if name.startswith("t5") else "character"
     print(f"{file.stem}: validation loss {history.evaluations[-1][1]:.4f} nats per {unit}")
 
 

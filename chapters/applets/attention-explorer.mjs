@@ -1,7 +1,7 @@
 /** Masks on a few words, then the attention of trained models on the reader's own sentence. */
 import { Applet, define } from "./applet.mjs";
 import { AttentionView, VIEW_STYLE } from "./attention-view.mjs";
-import { field, h, spoken, tokenRow, visible } from "./controls.mjs";
+import { button, field, h, spoken, tokenRow, visible } from "./controls.mjs";
 import { getModel } from "./files.mjs";
 import { GRID_STYLE, maskGrid } from "./mask-grid.mjs";
 
@@ -21,6 +21,7 @@ class AttentionExplorer extends Applet {
     this.letters = h("div");
     this.message = h("p", { class: "error", role: "alert" });
     this.pictures = h("div", { class: "columns" });
+    this.adder = button("Add T5’s encoder", () => this.addT5());
     panel.replaceChildren(h("style", {}, GRID_STYLE, VIEW_STYLE), maskGrid(),
       h("h3", {}, "2. Where trained heads look"),
       field("Your sentence", input,
@@ -28,7 +29,7 @@ class AttentionExplorer extends Applet {
       h("p", {}, "Press a letter, or a row of a picture: that is the query. Arrow keys move. Dots "
         + "mark what the mask forbids; the strength of the colour is the root of the weight, so "
         + "that small ones can be seen."),
-      this.letters, this.message, this.pictures,
+      this.letters, this.message, this.pictures, this.adder,
       h("p", {}, "The weights say where a head reads. They do not say what it does with what it "
         + "read, nor why the model answers as it does: the other heads, the layers between and "
         + "the stream around them take part."));
@@ -44,6 +45,19 @@ class AttentionExplorer extends Applet {
     this.views.push(view);
     this.pictures.append(view.node);
     view.show(this.sentence, this.query);
+  }
+
+  /** Fetch T5 and add the picture of its encoder. */
+  async addT5() {
+    this.adder.disabled = true;
+    try {
+      this.add("t5", await getModel("t5_chars"));
+      this.views.at(-1).node.querySelector("select").focus();
+      this.adder.remove();
+    } catch (error) {
+      this.message.textContent = error.message;
+      this.adder.disabled = false;
+    }
   }
 
   /** Take a new sentence. */

@@ -3,7 +3,8 @@
 Paper: Raffel et al. 2020 (arXiv:1910.10683), sections 3.1.4 and 3.3.4.
 
 Implemented: the exact counts, all admissible choices equally likely, and the option of the released
-code that evens out the positions. Left out: noise that is drawn token by token.
+code that evens out the positions; and, for a model whose readers choose the gaps, noise that is
+drawn token by token, so that a text may have one gap or many.
 """
 
 from typing import NamedTuple
@@ -119,6 +120,61 @@ def random_noise(
         return noise
     offsets = torch.randint(seq_len, (batch_size, 1), generator=generator)
     return noise.gather(1, (torch.arange(seq_len) - offsets) % seq_len)
+
+
+def geometric_noise(
+    batch_size: int,
+    seq_len: int,
+    *,
+    generator: Generator,
+    noise_shares: tuple[float, float] = (0.03, 0.3),
+    mean_span_len: float = 3.0,
+    max_spans: int = 99,
+) -> Tensor:
+    """Choose spans token by token: each sequence has a share of its own, and spans of any length.
+
+    A token is cut out with a chance that depends only on whether the one before it was: so the
+    lengths of the spans, and those of the runs between them, are geometric.
+
+    Args:
+        batch_size: Number of sequences B.
+        seq_len: Length T of each, in tokens, at least 2.
+        generator: Source of randomness.
+        noise_shares: Least and greatest expected share of tokens that is cut out; each sequence
+            draws its own between them.
+        mean_span_len: Mean length of a span, in tokens, if none met the end of the text.
+        max_spans: Spans after these are left out.
+
+    Returns:
+        bool (B, T), True = cut out. The first token always stays, and each row has a span.
+
+    Raises:
+        ValueError: A shorter text, shares outside (0, 1) or in the wrong order, a mean length or
+            a number of spans below 1, or a share too large for the mean length.
+    """
+    low, high = noise_shares
+    if seq_len < 2 or not 0 < low <= high < 1 or not mean_span_len >= 1 or max_spans < 1:
+        raise ValueError(
+            "expected seq_len >= 2, 0 < noise_shares in order < 1, mean_span_len >= 1 and "
+            f"max_spans >= 1, got {seq_len}, {noise_shares}, {mean_span_len} and {max_spans}"
+        )
+    if high > mean_span_len / (1 + mean_span_len):
+        raise ValueError(
+            f"expected a share of at most {mean_span_len / (1 + mean_span_len):.3f}, or there "
+            f"would be no room between the spans, got {high}"
+        )
+    share = low + (high - low) * torch.rand(batch_size, 1, generator=generator)
+    start = share / (1 - share) / mean_span_len  # chance after a kept token
+    go_on = 1 - 1 / mean_span_len  # chance after one that was cut out
+    draws = torch.rand(batch_size, seq_len, generator=generator)
+    noise = torch.zeros(batch_size, seq_len, dtype=torch.bool)
+    for t in range(1, seq_len):
+        noise[:, t] = draws[:, t] < torch.where(noise[:, t - 1], go_on, start[:, 0])
+    place = torch.randint(1, seq_len, (batch_size,), generator=generator)
+    empty = ~noise.any(dim=1)
+    noise[empty, place[empty]] = True
+    starts = noise & ~F.pad(noise, (1, 0))[:, :-1]
+    return noise & (starts.cumsum(dim=1) <= max_spans)
 
 
 def find_spans(noise: Tensor) -> list[tuple[int, int]]:

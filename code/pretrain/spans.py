@@ -84,7 +84,7 @@ def corrupt_spans(
         mean_span_len=mean_span_len,
         roll=roll,
     )
-    corrupted = _cut_out(
+    corrupted = cut_out(
         text,
         noise,
         first_sentinel_id=first_sentinel_id,
@@ -137,7 +137,7 @@ def apply_spans(
             )
         noise[start:end] = True
         earliest = end + 1
-    corrupted = _cut_out(
+    corrupted = cut_out(
         ids[None],
         noise[None],
         first_sentinel_id=first_sentinel_id,
@@ -195,17 +195,38 @@ def restore_spans(
     return torch.tensor([token for piece in pieces for token in piece], dtype=torch.int64)
 
 
-def _cut_out(
+def cut_out(
     text: Tensor,
     cut: Tensor,
     *,
     first_sentinel_id: int,
-    n_sentinels: int,
-    final_sentinel: bool,
-    eos_id: int | None,
-    pad_id: int,
+    n_sentinels: int = 100,
+    final_sentinel: bool = True,
+    eos_id: int | None = None,
+    pad_id: int = 0,
 ) -> SpanCorrupted:
-    """Write inputs and targets of texts (B, T) for a choice of tokens, bool (B, T)."""
+    """Cut chosen tokens out of texts: `corrupt_spans` for a choice that was made elsewhere.
+
+    Args:
+        text: int64 (B, T), token ids; left unchanged.
+        cut: bool (B, T), True = cut out; each run of True is a span.
+        first_sentinel_id: Id of the first sentinel; the others count down from it.
+        n_sentinels: Number of ids that are sentinels; none of them may be in the text.
+        final_sentinel: Whether one more sentinel closes the target.
+        eos_id: Id that closes input and target; None = none.
+        pad_id: Fills rows up to the longest one.
+
+    Returns:
+        Inputs, targets, their masks, and cut itself.
+
+    Raises:
+        ValueError: Shapes that differ, sentinels in the text, or too few of them.
+    """
+    if text.dim() != 2 or cut.shape != text.shape:
+        raise ValueError(
+            f"expected text and cut of one shape (B, T), got {tuple(text.shape)} and "
+            f"{tuple(cut.shape)}"
+        )
     starts = cut & ~F.pad(cut, (1, 0))[:, :-1]  # (B, T): first token of each span
     n_spans = starts.sum(dim=1, keepdim=True)  # (B, 1)
     _check_sentinels(text, int(n_spans.max()) + final_sentinel, first_sentinel_id, n_sentinels)

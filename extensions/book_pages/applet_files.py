@@ -23,7 +23,7 @@ MODULES = "chapters/applets"
 CHECKPOINTS = "data/checkpoints"
 DATA = "data/applets"
 TARGET = "applets"  # below _static
-MODELS = ("gpt_chars", "bert_chars")
+MODELS = ("gpt_chars", "bert_chars", "t5_chars")
 FOLDERS = ("time_machine",)  # of CHECKPOINTS; their files are small already
 
 

@@ -5,7 +5,8 @@ The file is a list of rows (or an object with such a list under ``rows``), each 
 rows whose name starts with a word: ``:name: generation``.
 
 ``{page-weights}`` shows the heaviest pages of ``benchmarks/pages.json``, which
-``tools/weigh_pages.py`` writes.
+``tools/weigh_pages.py`` writes, and ``{applet-waits}`` the times of ``benchmarks/waits.json``,
+which ``tools/time_applets.py`` writes.
 """
 
 import json
@@ -20,6 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 
 RESULTS = "benchmarks/results.json"
 WEIGHTS = "benchmarks/pages.json"
+WAITS = "benchmarks/waits.json"
 COLUMNS = ("name", "ours", "peer", "ratio", "unit")
 
 
@@ -27,6 +29,7 @@ def register(app: Sphinx) -> None:
     """Add the directives."""
     app.add_directive("benchmarks", BenchmarksDirective)
     app.add_directive("page-weights", PageWeightsDirective)
+    app.add_directive("applet-waits", AppletWaitsDirective)
 
 
 def table_lines(rows: list[dict[str, Any]]) -> list[str]:
@@ -112,8 +115,34 @@ def weight_lines(record: dict[str, Any]) -> list[str]:
     return lines
 
 
-class PageWeightsDirective(SphinxDirective):
-    """``{page-weights}``: what the heaviest pages weigh, and their limits."""
+def wait_lines(record: dict[str, Any]) -> list[str]:
+    """Write what a reader waits for each applet, and for one more character, as Markdown tables.
+
+    Args:
+        record: ``applets``, by name, and ``next character``; all in milliseconds.
+
+    Returns:
+        The lines of the two tables; the longest wait first.
+    """
+    own, slow = "own line", "10 Mbit/s"
+    lines = ["| applet | server on the same machine | line of 10 Mbit/s |", "|:--|--:|--:|"]
+    for name, wait in sorted(record["applets"].items(), key=lambda item: -item[1][slow]):
+        lines.append(f"| {name} | {wait[own]:.0f} ms | {wait[slow]:.0f} ms |")
+    cached, plain = (record["next character"][key] for key in ("with cache", "without"))
+    lines += ["", "| one more character | time | ratio |", "|:--|--:|--:|"]
+    lines.append(f"| with the key–value cache | {cached:.1f} ms | 1 |")
+    lines.append(f"| without | {plain:.1f} ms | {plain / cached:.1f} |")
+    return lines
+
+
+class RecordDirective(SphinxDirective):
+    """A table of one record; the classes below say which."""
+
+    record: ClassVar[str]
+
+    def lines(self, record: dict[str, Any]) -> list[str]:
+        """Write the record as Markdown."""
+        raise NotImplementedError(type(self).__name__)
 
     def run(self) -> list[nodes.Node]:
         """Read the record and let the page's parser read its table.
@@ -124,11 +153,31 @@ class PageWeightsDirective(SphinxDirective):
         Raises:
             docutils.utils.SystemMessage: There is no record.
         """
-        path = Path(self.env.srcdir) / WEIGHTS
+        path = Path(self.env.srcdir) / self.record
         self.env.note_dependency(str(path))
         if not path.exists():
-            raise self.error(f"no {WEIGHTS}: make bench writes it")
-        lines = weight_lines(json.loads(path.read_text(encoding="utf-8")))
+            raise self.error(f"no {self.record}: make bench writes it")
+        lines = self.lines(json.loads(path.read_text(encoding="utf-8")))
         container = nodes.container(classes=["benchmarks"])
-        self.state.nested_parse(StringList(lines, source=WEIGHTS), 0, container)
+        self.state.nested_parse(StringList(lines, source=self.record), 0, container)
         return list(container.children)
+
+
+class PageWeightsDirective(RecordDirective):
+    """``{page-weights}``: what the heaviest pages weigh, and their limits."""
+
+    record = WEIGHTS
+
+    def lines(self, record: dict[str, Any]) -> list[str]:
+        """Write the heaviest pages."""
+        return weight_lines(record)
+
+
+class AppletWaitsDirective(RecordDirective):
+    """``{applet-waits}``: how long a reader waits for the models in the pages."""
+
+    record = WAITS
+
+    def lines(self, record: dict[str, Any]) -> list[str]:
+        """Write the waits."""
+        return wait_lines(record)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import torch_index
-from book_pages.benchmarks import table_lines, weight_lines
+from book_pages.benchmarks import table_lines, wait_lines, weight_lines
 from book_pages.numbering import chapter_number
 from book_pages.quiz_text import QuizError, parse_quiz, quizzes_of
 from book_pages.receipts import duration, memory
@@ -46,6 +46,19 @@ def test_the_heaviest_page_of_each_sort_is_shown():
     assert formulas == "| with formulas: {doc}`/c` | 30 | 0 | 0 | 0 | 300 | 330 | 700 | 7 |"
     with pytest.raises(ValueError, match="expected a page with formulas"):
         weight_lines({"limits": limits, "pages": {"a.html": empty}})
+
+
+def test_the_longest_wait_comes_first():
+    waits = {
+        "quick": {"own line": 90.4, "10 Mbit/s": 200.0},
+        "slow": {"own line": 80.0, "10 Mbit/s": 900.6},
+    }
+    lines = wait_lines({"applets": waits, "next character": {"with cache": 0.5, "without": 6.0}})
+    assert lines[2:4] == ["| slow | 80 ms | 901 ms |", "| quick | 90 ms | 200 ms |"]
+    assert lines[-2:] == [
+        "| with the key–value cache | 0.5 ms | 1 |",
+        "| without | 6.0 ms | 12.0 |",
+    ]
 
 
 def test_benchmarks_become_a_table():

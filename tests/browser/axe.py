@@ -18,7 +18,8 @@ def axe_complaints(page: Page, selector: str) -> list[str]:
         One line for each rule that is broken, with the elements that break it.
     """
     if not page.evaluate("'axe' in window"):
-        page.evaluate(SOURCE)
+        page.evaluate(SOURCE + ";null")
+    # Without preload: it would fetch the style sheets again, by wrong addresses.
     found = page.evaluate("(selector) => axe.run(selector, { preload: false })", selector)
     assert found["passes"], f"axe found nothing to look at in {selector}"
     return [

@@ -5,9 +5,9 @@ without scripts. Opening a chapter costs a second, so one load serves several ch
 """
 
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
+import axe
 from playwright.sync_api import Page
 from visiting import Visitor
 
@@ -25,7 +25,6 @@ CHECKS = (
     "without scripts",
 )
 OWN_CHECKS = Path(__file__).with_name("page_checks.js").read_text(encoding="utf-8")
-AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
 def look(page: Page, check: str) -> list[str]:
@@ -39,7 +38,7 @@ def look(page: Page, check: str) -> list[str]:
         Its complaints.
     """
     if not page.evaluate("'pageChecks' in window"):
-        page.evaluate(f"{AXE};{OWN_CHECKS}")
+        page.evaluate(f"{axe.SOURCE};{OWN_CHECKS}")
     return page.evaluate(f"pageChecks.{check}()")
 
 

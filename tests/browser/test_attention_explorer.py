@@ -27,7 +27,7 @@ from pretrain.t5 import T5
 
 PAGE = "chapters/02_transformer_toolkit.html"
 SENTENCE = "\nTo be, or not to be, that is the question:\n"
-NAMES = ("gpt_chars", "bert_chars")
+NAMES = ("gpt_chars", "bert_chars", "t5_chars")
 pytestmark = pytest.mark.slow
 
 
@@ -344,6 +344,32 @@ def test_the_prices_are_shown_and_the_wrong_mask_costs_more(visit: Visitor):
             expected.reverse()
         assert [own, other] == pytest.approx(expected, abs=0.01)
         assert other > own
+
+
+def test_t5_is_fetched_when_a_reader_adds_it(visit: Visitor):
+    opened = visit(PAGE)
+    asked: list[str] = []
+    opened.page.on("request", lambda request: asked.append(request.url))
+    panel = open_applet(opened, "attention-explorer")
+    assert not [one for one in asked if "t5_chars" in one]
+    panel.get_by_role("button", name="Add T5’s encoder").click()
+    view = panel.locator(".view.t5")
+    expect(view.locator("canvas")).to_be_visible(timeout=MILLISECONDS)
+    expect(panel.get_by_role("button", name="Add T5’s encoder")).to_have_count(0)
+    panel.locator(".token").nth(5).click()
+    for one in panel.locator(".view [role=status]").all():
+        expect(one).to_contain_text("at place 6 looks at")
+
+
+def test_t5_that_cannot_be_had_leaves_the_others(visit: Visitor):
+    opened = visit(PAGE, missing=["**/t5_chars.safetensors*"])
+    panel = open_applet(opened, "attention-explorer")
+    panel.get_by_role("button", name="Add T5’s encoder").click()
+    expect(panel.locator("[role=alert]")).to_contain_text(
+        "could not be loaded", timeout=MILLISECONDS
+    )
+    expect(panel.locator(".view canvas")).to_have_count(2)
+    expect(panel.get_by_role("button", name="Add T5’s encoder")).to_be_enabled()
 
 
 def test_another_mask_changes_what_a_head_may_look_at(visit: Visitor):

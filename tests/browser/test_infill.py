@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from torch import Generator, Tensor
-from workshop import Workshop
+from workshop import Workshop, special_ids
 
 from pretrain.blanks import blank_log_probs, left_log_probs, rescored_log_probs
 from pretrain.checkpoints import load_model
@@ -16,6 +16,8 @@ from pretrain.questions import (
     bert_span_log_probs,
     gpt_span_log_probs,
 )
+from pretrain.rewriting import generate_from
+from pretrain.spans import apply_spans
 from pretrain.unmasking import unmask
 
 pytestmark = pytest.mark.slow
@@ -27,7 +29,7 @@ CASES = [  # length of the text, gaps
     (40, [(3, 5), (7, 8), (30, 35)]),
     (62, [(2, 3), (10, 12), (20, 23), (31, 33), (40, 42), (50, 52)]),
 ]
-FILES = {name: f"full/{name}.safetensors" for name in ("gpt_chars", "bert_chars")}
+FILES = {name: f"full/{name}.safetensors" for name in ("gpt_chars", "bert_chars", "t5_chars")}
 VOCABULARY = """{ maskId: tokenizer.id("[MASK]"), isSpecial: (id) => tokenizer.isSpecial(id) }"""
 
 
@@ -139,6 +141,47 @@ def test_gpt_from_both_sides_by_bayes(workshop: Workshop, length: int, place: in
     found = infill(workshop, call, "gpt_chars", ids.tolist(), None, candidates.tolist())
     values = found if isinstance(found, list) else list(found.values())
     close(values, expected.tolist())
+
+
+@pytest.mark.parametrize(("length", "gaps"), CASES)
+def test_t5_writes_and_pays_for_letters_and_ends(workshop: Workshop, length: int, gaps):
+    t5, tokenizer = load_model("t5_chars")
+    ids = text_of(tokenizer, length)
+    found = infill(
+        workshop, "t5Infill(model, ids, gaps, tokenizer)", "t5_chars", ids.tolist(), gaps
+    )
+    cut = apply_spans(ids, gaps, **special_ids(tokenizer))
+    start = torch.cat([torch.tensor([tokenizer.pad_id]), cut.targets[:-1]])
+    with torch.inference_mode():
+        log_probs = t5(cut.inputs[None], start[None])[0].log_softmax(dim=-1)
+    costs = in_bits(log_probs.gather(1, cut.targets[:, None]))
+    letters = [
+        cost for cost, i in zip(costs, cut.targets, strict=True) if i >= len(tokenizer.specials)
+    ]
+    assert len(letters) == sum(end - start for start, end in gaps)
+    close(found["costs"], letters)
+    assert found["ends"] == pytest.approx(sum(costs) - sum(letters), abs=1e-3)
+    close(found["first"], log_probs[1].exp().tolist())
+    most = 2 * len(cut.targets) + 8
+    written = generate_from(
+        t5, cut.inputs[None], most, greedy=True, eos_id=tokenizer.ids["</s>"]
+    )[0].tolist()  # fmt: skip
+    assert found["written"] == written
+    for n, answer in enumerate(found["answers"]):
+        sentinel = tokenizer.ids[f"<extra_id_{n}>"]
+        after = written[written.index(sentinel) + 1 :] if sentinel in written else []
+        ends = [i for i, token in enumerate(after) if token < len(tokenizer.specials)]
+        assert answer == after[: ends[0] if ends else None]
+
+
+def test_more_gaps_than_sentinels_are_refused(workshop: Workshop):
+    script = """async (gaps) => {
+      const { tokenizer } = await load("full/t5_chars.safetensors");
+      return (await import("/infill.mjs")).spanTask(Array(60).fill(20), gaps, tokenizer);
+    }"""
+    gaps = [[place, place + 1] for place in range(1, 21, 2)]
+    assert "expected fewer gaps than there are sentinels, got 10" in workshop.error(script, gaps)
+    assert len(workshop.run(script, gaps[:9])["targets"]) == 9 + 9 + 2
 
 
 def test_longer_work_ends_when_it_is_over(workshop: Workshop):

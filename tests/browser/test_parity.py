@@ -23,7 +23,7 @@ from pretrain.positions import relative_position_bucket
 from pretrain.spans import apply_spans
 
 pytestmark = pytest.mark.slow
-NAMES = ("gpt_chars", "bert_chars")
+NAMES = ("gpt_chars", "bert_chars", "t5_chars")
 N_TEXTS = 30  # of each kind: cut from unseen plays, and drawn at random
 N_HELD_OUT = 40
 SCORES = """async ([file, inputs]) => {
@@ -144,7 +144,7 @@ def test_half_precision_changes_little(workshop: Workshop, unseen: str, name: st
     assert abs(after - before) < 0.005
 
 
-@pytest.mark.parametrize("name", ["gpt_chars"])
+@pytest.mark.parametrize("name", ["gpt_chars", "t5_chars"])
 def test_with_a_cache_the_scores_are_the_same(workshop: Workshop, unseen: str, name: str):
     """Read a text at once, then in pieces with a cache."""
     _, tokenizer = load_model(name)

@@ -13,7 +13,8 @@ from applets import (
     focused_text,
     open_applet,
 )
-from panels import fits, violations, with_modules
+from axe import axe_complaints
+from panels import fits, with_modules
 from playwright.sync_api import Locator, expect
 from visiting import Visit, Visitor
 
@@ -105,7 +106,7 @@ def test_gpt_travels_and_writes(visit: Visitor, width: int, theme: str):
         marked = f"marked: {RECORD['gpt']['looks'][index]['bits']:.2f} at step {step}"
         expect(panel.locator("svg")).to_have_attribute("aria-label", re.compile(marked))
     assert fits(opened)
-    assert violations(opened, "time-machine") == []
+    assert axe_complaints(opened.page, "pt-time-machine") == []
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
@@ -131,7 +132,7 @@ def test_bert_travels_and_guesses(visit: Visitor, width: int, theme: str):
             share = float(first.locator(".bar-number").inner_text().split(" %")[0])
             assert share == pytest.approx(100 * log_probs[0, best].exp().item(), abs=0.6)
     assert fits(opened)
-    assert violations(opened, "time-machine") == []
+    assert axe_complaints(opened.page, "pt-time-machine") == []
 
 
 def test_one_file_at_a_time_and_each_once(visit: Visitor):

@@ -41,7 +41,9 @@ def load_script() -> Callable[[str], ModuleType]:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(path.parent)  # as when Python runs the script
+            spec.loader.exec_module(module)
         return module
 
     return load

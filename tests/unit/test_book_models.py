@@ -13,9 +13,12 @@ from pretrain.checkpoints import load_card, load_model
 from pretrain.paths import CHECKPOINTS
 from pretrain.training import fit
 
-KINDS = {"gpt_chars": "gpt", "bert_chars": "bert", "t5_subwords": "t5"}
+KINDS = {"gpt_chars": "gpt", "bert_chars": "bert", "t5_chars": "t5_chars", "t5_subwords": "t5"}
 NAMES = [name for name in KINDS if (CHECKPOINTS / f"{name}.safetensors").exists()]
-LIMITS = {"gpt": (200_000, 1_000_000), "bert": (200_000, 1_000_000), "t5": (1_000_000, 4_000_000)}
+LIMITS = {
+    **dict.fromkeys(("gpt", "bert", "t5_chars"), (200_000, 1_000_000)),
+    "t5": (1_000_000, 4_000_000),
+}
 """Parameters, and bytes on disk: what a page of the book loads without a wait."""
 N_RETRAINED = 8
 
@@ -37,7 +40,7 @@ def made(script: ModuleType, kind: str, *, n_train: int | None = None) -> tuple[
 
 def test_every_recorded_model_is_tested(script: ModuleType) -> None:
     """The models of chapters 4 and 5 are there, and the script names those that are tested."""
-    assert {"gpt_chars", "bert_chars"} <= set(NAMES)
+    assert {"gpt_chars", "bert_chars", "t5_chars"} <= set(NAMES)
     assert {kind: name for name, kind in KINDS.items()} == script.FILE_NAMES
 
 
