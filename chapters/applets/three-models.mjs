@@ -20,7 +20,7 @@ const STYLE = `
 .costs { display: grid; gap: .2rem; list-style: none; margin: 0; padding: 0; }
 .costs li { align-items: center; display: grid; gap: .5rem; grid-template-columns: 12.5rem 1fr 4.5rem; }
 @media (width < 500px) { .costs li { grid-template-columns: 8rem 1fr 4.5rem; } }
-.three { grid-template-columns: repeat(auto-fit, minmax(min(100%, 12.5rem), 1fr)); }
+.three { align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12.5rem), 1fr)); }
 .three .bars li { grid-template-columns: minmax(1.5rem, max-content) 1fr 4.5rem; }
 .answer { font-family: var(--pst-font-family-monospace, monospace); overflow-wrap: anywhere; white-space: pre-wrap; }
 .answer mark { background: none; color: inherit; font-weight: 700; text-decoration: underline; text-underline-offset: .2em; }
@@ -46,6 +46,9 @@ class ThreeModels extends Applet {
         + "In the row, arrow keys move."),
       this.letters, h("div", { class: "row" }, button("Show all again", () => this.hide([]))),
       this.message, h("h3", {}, "What the hidden letters cost each model"), this.price, this.said,
+      h("h3", {}, "What each may see, where it looks, and what it answers"),
+      h("p", {}, "The frame marks what is asked first. Struck out: hidden from the model. Bars over "
+        + "the line: how much its last layer looks there, mean over the heads."),
       this.blocks);
     this.read(START);
     const from = START.indexOf(HIDDEN_AT_START);
