@@ -155,7 +155,7 @@ class ThreeModels extends Applet {
     return [...pieces, this.text.slice(done)];
   }
 
-  /** Compare what the true letters cost; the slower answers come last. */
+  /** Compare what the true letters cost; the slowest answer comes last. */
   async showPrice(found, gaps, vocabulary, isOver) {
     const sum = (costs) => costs.reduce((a, b) => a + b, 0);
     const line = `\n${this.text}\n`;
@@ -168,24 +168,27 @@ class ThreeModels extends Applet {
       ["T5, the letters", sum(found.t5.costs), "--book-t5"],
       ["T5, with its ends of gaps", sum(found.t5.costs) + found.t5.ends, "--book-t5"],
     ];
+    this.drawCosts(costs);
     const places = placesOf(gaps);
-    if (places.length === 1) {
-      const { tokenizer, model } = this.gpt;
-      const ids = tokenizer.encode(line);
-      const candidates = tokenizer.tokens.map((_, id) => id).filter((id) => !tokenizer.isSpecial(id));
-      const probs = await gptBothSides(model, ids, places[0], candidates, isOver);
-      if (!probs) return;
-      const cost = -Math.log2(probs[candidates.indexOf(ids[places[0]])]);
-      costs.splice(1, 0, ["GPT, every letter tried", cost, "--book-gpt"]);
-    }
+    const word = places.length === 1 ? "letter" : "letters";
+    this.said.textContent = `${places.length} hidden ${word}. Fewer bits are better: `
+      + "each bit less is twice the probability.";
+    if (places.length > 1) return;
+    const { tokenizer, model } = this.gpt;
+    const ids = tokenizer.encode(line);
+    const candidates = tokenizer.tokens.map((_, id) => id).filter((id) => !tokenizer.isSpecial(id));
+    const probs = await gptBothSides(model, ids, places[0], candidates, isOver);
+    if (!probs) return;
+    const cost = -Math.log2(probs[candidates.indexOf(ids[places[0]])]);
+    this.drawCosts(costs.toSpliced(1, 0, ["GPT, every letter tried", cost, "--book-gpt"]));
+  }
+
+  drawCosts(costs) {
     const most = Math.max(...costs.map(([, cost]) => cost));
     this.price.replaceChildren(...costs.map(([name, cost, ink]) => h("li", {}, h("span", {}, name),
       h("span", { class: "bar", "aria-hidden": "true",
         style: { "--share": cost / most, "--ink": `var(${ink})` } }),
       h("span", {}, `${cost.toFixed(1)} bits`))));
-    const word = places.length === 1 ? "letter" : "letters";
-    this.said.textContent = `${places.length} hidden ${word}. Fewer bits are better: `
-      + "each bit less is twice the probability.";
   }
 }
 

@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 from applets import (
+    MILLISECONDS,
     SIZES_AND_THEMES,
     expect_message_without,
     find,
@@ -71,14 +72,14 @@ def hide(panel: Locator, start: int, end: int) -> None:
     panel.get_by_role("button", name="Show all again").click()
     for place in range(start, end):
         panel.locator(".token").nth(place).click()
-    expect(panel.get_by_text(f"{end - start} hidden letter")).to_be_visible()
+    expect(panel.get_by_text(f"{end - start} hidden letter")).to_be_visible(timeout=MILLISECONDS)
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
 def test_costs_and_answers_are_those_of_pytorch(visit: Visitor, width: int, theme: str):
     opened = visit(PAGE, width=width, theme=theme)
     panel = open_applet(opened, NAME)
-    expect(panel.get_by_text("4 hidden letters")).to_be_visible()
+    expect(panel.get_by_text("4 hidden letters")).to_be_visible(timeout=MILLISECONDS)
     shown = shown_costs(panel)
     for name, cost in costs_of(START, *HIDDEN).items():
         assert shown[name] == pytest.approx(cost, abs=0.15), name
@@ -140,7 +141,7 @@ def test_a_sentence_of_ones_own_by_keyboard_alone(visit: Visitor):
     for _ in range(4):
         keyboard.press("Enter")
         keyboard.press("ArrowRight")
-    expect(panel.get_by_text("4 hidden letters")).to_be_visible()
+    expect(panel.get_by_text("4 hidden letters")).to_be_visible(timeout=MILLISECONDS)
     shown = shown_costs(panel)
     for name, cost in costs_of("The king is dead.", 4, 8).items():
         assert shown[name] == pytest.approx(cost, abs=0.15), name
