@@ -38,6 +38,7 @@ COPIED = (  # what the pages' directives read
     "code/pretrain/checkers",
     "benchmarks/pages.json",
     "benchmarks/results.json",
+    "benchmarks/waits.json",
 )
 FOR_APPLETS = (  # what the pages' interactive parts load
     "data/checkpoints/*_chars.safetensors",

@@ -92,6 +92,9 @@ class TestFiles:
 
 @pytest.mark.slow
 class TestPages:
+    # a figure, a table, a list, or the states of a slider that stand one below the other
+    STATIC = "img, table, svg, pre, ol, ul, .explore-state"
+
     def applets(self, html: Path) -> list[tuple[str, BeautifulSoup]]:
         """Find every applet of the book with its page."""
         return [
@@ -104,7 +107,7 @@ class TestPages:
         found = self.applets(html)
         assert found
         for name, one in found:
-            assert one.select("img, table, svg, pre, ol, ul"), (name, one.name)
+            assert one.select(self.STATIC), (name, one.name)
             assert any(p.get_text().rstrip().endswith(".") for p in one.select("p")), name
 
     def test_each_is_listed_on_the_page_of_live_models(self, html: Path):
