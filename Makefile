@@ -101,8 +101,8 @@ bench: book ## weigh the pages, time the applets, run the side-by-side benchmark
 scripts: setup ## write gpt.py, bert.py and t5.py to _build/scripts/, one file a paradigm, torch alone
 	@$(BIN)/python tools/make_scripts.py
 
-lock: setup ## write requirements.txt anew from requirements.in
-	$(BIN)/python -m piptools compile --quiet --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt requirements.in
+lock: setup ## write requirements.txt anew from pyproject.toml and requirements.in
+	$(BIN)/python -m piptools compile --quiet --extra chapters --extra lab --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt pyproject.toml requirements.in
 	@sed -i.old -E 's/^(torch==[0-9.]+)\+[a-z0-9]+/\1/' requirements.txt && rm requirements.txt.old  # any build of torch
 	@echo "lock: requirements.txt is new; make setup installs it"
 

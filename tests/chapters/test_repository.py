@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 SOURCES = ("code/pretrain", "extensions", "tools", "experiments", "benchmarks")
 
@@ -53,15 +54,29 @@ def test_every_function_has_a_docstring(folder: str, repository: Path):
 def test_direct_dependencies_have_a_reason_and_a_pin(repository: Path):
     pinned = (repository / "requirements.txt").read_text(encoding="utf-8")
     pins = {line.split("==")[0] for line in pinned.splitlines() if "==" in line}
+    lists = (repository / "requirements.in").read_text(encoding="utf-8")
+    lines = [line for line in lists.splitlines() if line and not line.startswith("#")]
+    project = (repository / "pyproject.toml").read_text(encoding="utf-8")
+    of_project = re.findall(r'^  "([a-z].*?)", +(# .*)$', project.partition("[tool.")[0], re.M)
+    lines += [f"{requirement} {reason}" for requirement, reason in of_project]
     direct = set()
-    for line in (repository / "requirements.in").read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            requirement, _, reason = line.partition("#")
-            assert len(reason.strip()) > 10, line
-            direct.add(re.split(r"[=<>\s]", requirement)[0])
+    for line in lines:
+        requirement, _, reason = line.partition("#")
+        assert len(reason.strip()) > 10, line
+        direct.add(re.split(r"[=<>\s]", requirement)[0])
     assert direct <= pins
-    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
-    assert set(project["project"]["dependencies"]) <= direct
+    table = tomllib.loads(project)["project"]
+    named = table["dependencies"] + sum(table["optional-dependencies"].values(), [])
+    assert sorted(named) == sorted(requirement for requirement, _ in of_project)
+
+
+def test_pins_are_within_the_bounds_of_the_project(repository: Path):
+    pinned = (repository / "requirements.txt").read_text(encoding="utf-8")
+    pins = dict(line.split()[0].split("==") for line in pinned.splitlines() if "==" in line)
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for requirement in project["dependencies"] + project["optional-dependencies"]["chapters"]:
+        bound = Requirement(requirement)
+        assert bound.specifier.contains(pins[bound.name]), requirement
 
 
 def test_pins_hold_on_every_system(repository: Path):
