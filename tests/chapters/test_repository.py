@@ -66,7 +66,9 @@ def test_direct_dependencies_have_a_reason_and_a_pin(repository: Path):
         direct.add(re.split(r"[=<>\s]", requirement)[0])
     assert direct <= pins
     table = tomllib.loads(project)["project"]
-    named = table["dependencies"] + sum(table["optional-dependencies"].values(), [])
+    named = [*table["dependencies"]]
+    for extra in table["optional-dependencies"].values():
+        named += extra
     assert sorted(named) == sorted(requirement for requirement, _ in of_project)
 
 
