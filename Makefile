@@ -8,6 +8,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 # One chapter instead of all: make run CHAPTER=04, make sync CHAPTER=04.
 CHAPTER ?=
+# How make rerun executes them: OPTIONS="--threads 1 2 --from root --memory-gb 2"; --help lists all.
+OPTIONS ?=
 # make sync FROM=notebook brings edits of a notebook to its twin.
 FROM ?=
 
@@ -22,6 +24,8 @@ endif
 
 export TORCH_INDEX OMP_NUM_THREADS STAGE_TIMES
 BIN := .venv/bin
+# pip-audit brings thirty packages of its own, which no chapter should meet.
+AUDIT := .venv/audit/bin
 STAMP := .venv/.installed
 BOOK := $(BIN)/jupyter-book build . -q -n -W --keep-going --all
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 -W default -p no:cacheprovider
@@ -29,7 +33,7 @@ STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sync run lint test book student key print slides offline bench scripts lock clean
+.PHONY: help setup sync run lint test book student key print slides offline bench scripts lock clean rerun audit
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -109,3 +113,10 @@ lock: setup ## write requirements.txt anew from pyproject.toml and requirements.
 clean: ## remove what was built and cached; the environment, the data and the chapters stay
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage code/*.egg-info
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+rerun: setup ## execute the chapters elsewhere, as OPTIONS say, and compare them with the stored ones
+	@$(BIN)/python tools/rerun_chapters.py $(CHAPTER) $(OPTIONS)
+
+audit: ## ask for known security holes of the pinned packages; needs a network
+	@test -x $(AUDIT)/pip-audit || { $(PYTHON) -m venv .venv/audit && $(AUDIT)/python -m pip install --quiet pip-audit==2.10.1; }
+	@$(AUDIT)/python tools/audit.py --program $(AUDIT)/pip-audit

@@ -14,7 +14,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
 import fingerprints
@@ -116,19 +116,64 @@ def execute(notebook: NotebookNode, path: Path) -> tuple[list[str], dict[str, fl
     Raises:
         ChapterError: A cell raised or took more than ten minutes.
     """
-    client = NotebookClient(
+    client = make_client(notebook, CHAPTERS)
+    with client.setup_kernel(), Meter(process_id(client)) as meter:
+        _silently(client, WATCH)
+        run_cells(client, notebook, path)
+        opened = ast.literal_eval(_silently(client, "", OPENED)).split("\n")
+    return data_files(opened), meter.receipt()
+
+
+def make_client(notebook: NotebookNode, folder: Path, manager: Any = None) -> NotebookClient:
+    """Make what executes a notebook: one kernel, no notes of the time, quiet logs.
+
+    Args:
+        notebook: Its outputs will be replaced.
+        folder: The kernel's working folder.
+        manager: Starts the kernel; None = this environment's.
+
+    Returns:
+        The client, its kernel not started yet.
+    """
+    return NotebookClient(
         notebook,
+        km=manager,
         kernel_name=NOTEBOOK_METADATA["kernelspec"]["name"],
         timeout=CELL_SECONDS,
         record_timing=False,
         extra_arguments=["--log-level=ERROR"],
-        resources={"metadata": {"path": str(CHAPTERS)}},
+        resources={"metadata": {"path": str(folder)}},
     )
-    with client.setup_kernel(), Meter(_process_id(client)) as meter:
-        _silently(client, WATCH)
-        _run_cells(client, notebook, path)
-        opened = ast.literal_eval(_silently(client, "", OPENED)).split("\n")
-    return data_files(opened), meter.receipt()
+
+
+def run_cells(client: NotebookClient, notebook: NotebookNode, path: Path) -> None:
+    """Execute the cells one after the other.
+
+    Args:
+        client: With a started kernel.
+        notebook: The client's; outputs and counts are replaced as the cells run.
+        path: Its file, for messages.
+
+    Raises:
+        ChapterError: A cell raised, took more than ten minutes, or its kernel died; it is named.
+    """
+    client.reset_execution_trackers()
+    for index, cell in enumerate(notebook.cells):
+        try:
+            client.execute_cell(cell, index)
+        except CellExecutionError as error:
+            message = _COLOURS.sub("", str(error))
+            raise ChapterError(f"{path.name}, cell {index} raised:\n{message}") from error
+        except TimeoutError as error:
+            raise ChapterError(f"{path.name}, cell {index}: over {CELL_SECONDS} s") from error
+        except DeadKernelError as error:
+            raise ChapterError(f"{path.name}, cell {index}: its kernel died") from error
+
+
+def process_id(client: NotebookClient) -> int:
+    """Return the process id of a started kernel."""
+    provisioner: Any = client.km and client.km.provisioner
+    return int(provisioner.process.pid)
 
 
 def clean(notebook: NotebookNode) -> None:
@@ -180,25 +225,6 @@ def data_files(opened: list[str]) -> list[str]:
     data = ROOT / "data"
     inside = {Path(one) for one in opened if Path(one).is_relative_to(data)}
     return sorted(path.relative_to(ROOT).as_posix() for path in inside if path.is_file())
-
-
-def _run_cells(client: NotebookClient, notebook: NotebookNode, path: Path) -> None:
-    """Execute the cells one after the other, naming the cell that fails."""
-    client.reset_execution_trackers()
-    for index, cell in enumerate(notebook.cells):
-        try:
-            client.execute_cell(cell, index)
-        except CellExecutionError as error:
-            message = _COLOURS.sub("", str(error))
-            raise ChapterError(f"{path.name}, cell {index} raised:\n{message}") from error
-        except TimeoutError as error:
-            raise ChapterError(f"{path.name}, cell {index}: over {CELL_SECONDS} s") from error
-
-
-def _process_id(client: NotebookClient) -> int:
-    """Return the process id of a started kernel."""
-    provisioner: Any = client.km and client.km.provisioner
-    return int(provisioner.process.pid)
 
 
 def _silently(client: NotebookClient, code: str, expression: str = "None") -> str:
