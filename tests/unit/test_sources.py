@@ -215,6 +215,18 @@ def test_an_unknown_source_lists_the_known():
         fetch("shakespeare")
 
 
+def test_the_command_fetches_what_it_names_and_says_where(tiny, capsys):
+    assert sources.main(["tiny"]) == 0
+    assert sources.main([]) == 0  # all that are listed
+    assert capsys.readouterr().out.count("tiny: ") == 2
+    assert tiny.calls == 1
+
+
+def test_the_command_explains_an_unknown_name(tiny, capsys):
+    assert sources.main(["tiny", "shakespear"]) == 1
+    assert "no source 'shakespear'" in capsys.readouterr().err
+
+
 def test_the_cache_follows_the_variable(monkeypatch, tmp_path):
     monkeypatch.setenv(sources.CACHE_VARIABLE, str(tmp_path))
     assert cache_folder() == tmp_path
