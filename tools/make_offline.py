@@ -24,6 +24,8 @@ Pre-training Paradigms: BERT, GPT and T5
 
 Unpack this folder and open index.html in a browser. Everything is in it: no page asks a network
 for anything. The interactive parts work too.
+
+The licences of the book and of all that it brings: _static/licences.txt
 """
 
 

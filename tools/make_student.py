@@ -30,7 +30,9 @@ from chapters import (
     write_notebook,
 )
 
-COPIED = (  # what the pages' directives read
+COPIED = (  # what the pages' directives read, and what comes with every copy
+    "LICENSE",
+    "LICENSE-text.md",
     "_toc.yml",
     "extensions",
     "data/runs",

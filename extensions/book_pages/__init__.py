@@ -10,8 +10,9 @@ opened from a disk (:mod:`.from_disk`) and prints as one page (:mod:`.one_page`)
 adds the times of a chapter (:mod:`.chapter_times`), buttons (:mod:`.page_buttons`), links to the
 glossary (:mod:`.glossary_links`), previews of what a link leads to (:mod:`.previews`), a page for
 addresses that do not exist (:mod:`.not_found`) and a description of each page (:mod:`.sharing`); it
-keeps the pages light (:mod:`.images`, :mod:`.page_assets`, :mod:`.icons`). The look of the pages is
-in ``chapters/assets/book.css``, that of what stands around the text in ``comforts.css``.
+keeps the pages light (:mod:`.images`, :mod:`.page_assets`, :mod:`.icons`) and puts the licences of
+all that they ship beside them (:mod:`.licences`). The look of the pages is in
+``chapters/assets/book.css``, that of what stands around the text in ``comforts.css``.
 """
 
 from typing import Any
@@ -30,6 +31,7 @@ from . import (
     glossary_links,
     icons,
     images,
+    licences,
     local_files,
     not_found,
     numbering,
@@ -55,7 +57,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """
     own = (applets, chapter_map, quizzes, receipts, benchmarks, exercises, teaching)
     around = (chapter_times, page_buttons, glossary_links, previews, not_found, sharing)
-    light = (images, page_assets, icons)
+    light = (images, page_assets, icons, licences)
     parts = (numbering, local_files, from_disk, *own, citations, access, one_page, *around, *light)
     for part in parts:
         part.register(app)

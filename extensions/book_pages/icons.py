@@ -22,7 +22,14 @@ FACE = (
     f"@font-face{{font-display:block;font-family:{FAMILY};font-style:normal;font-weight:900;"
     f'src:url(../{FONTS.removeprefix("_static/")}/{ICON_FONT}) format("woff")}}'
 )
-NAMES = {1: "Book icons", 2: "Regular", 4: "Book icons", 6: "BookIcons"}
+NAMES = {
+    1: "Book icons",
+    2: "Regular",
+    4: "Book icons",
+    6: "BookIcons",
+    13: "Licensed under the SIL Open Font License, Version 1.1, see _static/licences.txt.",
+    14: "https://openfontlicense.org",
+}
 _GLYPH_RULE = re.compile(r'((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')
 _FACE = re.compile(r"@font-face\{[^}]*Font Awesome[^}]*\}")
 _NAMED = re.compile(r"\bfa-[a-z][a-z-]*")
