@@ -1,4 +1,5 @@
-"""Train any of the three objectives on any text: `python -m pretrain.train --config FILE`.
+# SPDX-License-Identifier: MIT
+"""Train any of the objectives on any text: `python -m pretrain.train --config FILE`.
 
 Implemented: the command line. One command for one CPU, several processes, a GPU, or a cluster, by
 the `accelerate` library, under `accelerate launch` or `torchrun`. What it does is

@@ -1,8 +1,10 @@
+# SPDX-License-Identifier: MIT
 """The configuration of `pretrain.train`: a TOML file, read and checked before anything is made.
 
-Implemented: sections and options by `pretrain.train_options`, with the nearest known name for an
-unknown one; the options of [model] by the signature of the model that the objective trains;
-what must hold between options; overrides on the command line. Left out: including other files.
+Implemented: sections and options by `pretrain.train_options` and `pretrain.train_kinds`, with the
+nearest known name for an unknown one; the options of [model] by the signature of the model that the
+objective trains; what must hold between options; overrides on the command line. Left out: including
+other files.
 """
 
 import dataclasses
@@ -14,26 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from pretrain.bert import BERT
 from pretrain.checkpoints import Model
-from pretrain.gpt import GPT
-from pretrain.t5 import T5
+from pretrain.train_kinds import KINDS
 from pretrain.train_options import (
-    KINDS,
-    CausalOptions,
     ConfigError,
     DataOptions,
-    MaskedOptions,
+    ObjectiveOptions,
     OutputOptions,
-    SpansOptions,
     TokenizerOptions,
     TrainingOptions,
     checked,
     describe,
 )
 
-MODEL_OF: dict[str, type[Model]] = {"causal": GPT, "masked": BERT, "spans": T5}
-"""Which model an objective trains."""
 SECTIONS = ("data", "tokenizer", "model", "objective", "training", "output")
 
 
@@ -44,7 +39,7 @@ class Config:
     data: DataOptions
     tokenizer: TokenizerOptions
     model: dict[str, Any]
-    objective: CausalOptions | MaskedOptions | SpansOptions
+    objective: ObjectiveOptions
     training: TrainingOptions
     output: OutputOptions
 
@@ -108,8 +103,8 @@ def check_config(content: dict[str, Any]) -> Config:
     config = Config(
         data=data,
         tokenizer=_section("tokenizer", content["tokenizer"], TokenizerOptions),
-        model=_model_options(content["model"], MODEL_OF[kind], data.seq_len),
-        objective=_section("objective", content["objective"], KINDS[kind]),
+        model=_model_options(content["model"], KINDS[kind].model, data.seq_len),
+        objective=_section("objective", content["objective"], KINDS[kind].options),
         training=_section("training", content["training"], TrainingOptions),
         output=_section("output", content["output"], OutputOptions),
     )
@@ -121,23 +116,22 @@ def check_config(content: dict[str, Any]) -> Config:
 def describe_options() -> str:
     """List every option with its type, default and meaning, for the command's help."""
     lines = []
-    for section in (
-        DataOptions, TokenizerOptions, *KINDS.values(), TrainingOptions, OutputOptions
-    ):  # fmt: skip
+    kinds = [kind.options for kind in KINDS.values()]
+    for section in (DataOptions, TokenizerOptions, *kinds, TrainingOptions, OutputOptions):
         hints = get_type_hints(section)
         lines += ["", (section.__doc__ or "").replace("\n", " ")]
         for item in dataclasses.fields(section):
-            if section in KINDS.values() and item.name == "kind":
+            if section in kinds and item.name == "kind":
                 continue
             missing = item.default is dataclasses.MISSING
             default = "required" if missing else f"default {_toml(item.default)}"
             allowed = describe(hints[item.name], dict(item.metadata))
             lines.append(f"  {item.name}: {item.metadata['about']} ({allowed}; {default})")
-    models = ", ".join(f"{model.__name__} ({kind})" for kind, model in MODEL_OF.items())
+    models = ", ".join(f"{kind.model.__name__} ({name})" for name, kind in KINDS.items())
     lines += [
         "",
-        f"[model]: the arguments of the objective's model, {models}; the vocabulary is the",
-        "tokeniser's, and max_len is data.seq_len unless it is given.",
+        f"[model]: the arguments of the objective's model, {models};",
+        "the vocabulary is the tokeniser's, and max_len is data.seq_len unless it is given.",
     ]
     return "\n".join(lines)
 

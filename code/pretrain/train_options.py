@@ -1,8 +1,10 @@
+# SPDX-License-Identifier: MIT
 """What a configuration of `pretrain.train` may say: every option, its type, range and meaning.
 
 Implemented: one dataclass for each section of the file, whose fields are the options, and the check
 of one value. Reading a file, and what must hold between options, is `pretrain.train_config`. The
-options of [model] are not here: they are those of `pretrain.gpt.GPT`, `bert.BERT` and `t5.T5`.
+options of [objective] are in `pretrain.train_kinds`, each beside the objective that they are of;
+those of [model] are the arguments of `pretrain.gpt.GPT`, `bert.BERT` and `t5.T5`.
 """
 
 import math
@@ -77,31 +79,10 @@ class TokenizerOptions:
 
 
 @dataclass(frozen=True)
-class CausalOptions:
-    """[objective] kind = "causal": a GPT predicts the next token."""
+class ObjectiveOptions:
+    """[objective]: what all kinds have; their own options are in `pretrain.train_kinds`."""
 
-    kind: str = option("the objective", choices=("causal",))
-
-
-@dataclass(frozen=True)
-class MaskedOptions:
-    """[objective] kind = "masked": a BERT restores hidden tokens."""
-
-    kind: str = option("the objective", choices=("masked",))
-    select_prob: float = option("share of tokens to predict", default=0.15, above=0, high=1)
-    mask_prob: float = option("of these, the share that is hidden", default=0.8, low=0, high=1)
-    random_prob: float = option("and the share that is random", default=0.1, low=0, high=1)
-
-
-@dataclass(frozen=True)
-class SpansOptions:
-    """[objective] kind = "spans": a T5 writes the spans that were cut out."""
-
-    kind: str = option("the objective", choices=("spans",))
-    noise_share: float = option("share of tokens that is cut out", default=0.15, above=0, below=1)
-    mean_span_len: float = option("mean length of a span, in tokens", default=3.0, low=1)
-    roll: bool = option("turn the pattern of spans by chance", default=False)
-    final_sentinel: bool = option("close targets with one more sentinel", default=True)
+    kind: str = option("the objective")
 
 
 @dataclass(frozen=True)
@@ -130,12 +111,6 @@ class OutputOptions:
     folder: str = option("folder for checkpoint, model and history")
     checkpoint_every: int = option("steps between checkpoints", default=500, low=1)
     log_every: int = option("steps between lines where no bar is shown", default=100, low=1)
-
-
-KINDS: dict[str, type[CausalOptions] | type[MaskedOptions] | type[SpansOptions]] = {
-    "causal": CausalOptions, "masked": MaskedOptions, "spans": SpansOptions,
-}  # fmt: skip
-"""Options of each objective."""
 
 
 def checked(where: str, value: Any, wanted: Any, limits: dict[str, Any]) -> Any:

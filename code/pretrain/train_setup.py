@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a run of `pretrain.train` consists of, made from its configuration.
 
 Implemented: the processes (`accelerate`), the vocabulary, the text, the objective, the model and
@@ -18,9 +19,10 @@ from torch import Tensor, nn
 from pretrain.checkpoints import AnyTokenizer, Model
 from pretrain.sharding import key, keyed_generator, micro_batches
 from pretrain.text_to_text import Batch
-from pretrain.train_config import MODEL_OF, Config
+from pretrain.train_config import Config
 from pretrain.train_data import all_rows, encode_all, find_files, row_encoder, validation_rows
-from pretrain.train_objectives import Objective, make_objective
+from pretrain.train_kinds import KINDS, make_objective
+from pretrain.train_objectives import Objective
 from pretrain.train_options import ConfigError, DataOptions
 from pretrain.train_tokenizer import first_characters, make_tokenizer
 from pretrain.train_windows import (
@@ -176,7 +178,7 @@ def make_model(config: Config, tokenizer: AnyTokenizer) -> Model:
     """
     torch.manual_seed(key(config.training.seed, "weights"))
     try:
-        return MODEL_OF[config.objective.kind](tokenizer.vocab_size, **config.model)
+        return KINDS[config.objective.kind].model(tokenizer.vocab_size, **config.model)
     except (ValueError, KeyError) as error:
         raise ConfigError(f"[model]: {error}") from error
 
@@ -211,7 +213,7 @@ def _read_text(config: Config) -> Text:
     data, options = config.data, config.tokenizer
     rows: Iterable[str] = DatasetRows(data) if data.stream else list(all_rows(data))
     sample = first_characters(rows, options.sample_size) if data.stream else rows
-    with_sentinels = config.objective.kind == "spans"
+    with_sentinels = KINDS[config.objective.kind].needs_sentinels
     tokenizer = make_tokenizer(options, sample, with_sentinels=with_sentinels)
     objective = make_objective(config.objective, tokenizer, data.seq_len)
     windows, facts = _windows(data, rows, tokenizer, objective.window_len)

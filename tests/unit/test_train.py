@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The command: as many processes as you like, killed as often as you like, and the same losses."""
 
 import itertools
@@ -24,14 +25,12 @@ from train_runs import (
 )
 
 from pretrain import train_loop
-from pretrain.bert import BERT
 from pretrain.checkpoints import load_model
-from pretrain.gpt import GPT
 from pretrain.paths import ROOT
 from pretrain.resume import CheckpointError
-from pretrain.t5 import T5
 from pretrain.train import main
 from pretrain.train_config import load_config
+from pretrain.train_kinds import KINDS
 from pretrain.train_objectives import n_predicted
 from pretrain.train_setup import prepare
 from pretrain.train_windows import StreamedWindows
@@ -147,7 +146,7 @@ def test_a_finished_run_is_not_trained_again(folder: Path) -> None:
 def test_the_model_is_loaded_from_its_path(folder: Path, kind: str) -> None:
     """With its vocabulary and a card; training went downwards."""
     model, tokenizer = load_model(folder / kind / "model.safetensors")
-    assert isinstance(model, {"causal": GPT, "masked": BERT, "spans": T5}[kind])
+    assert isinstance(model, KINDS[kind].model)
     assert model.options["vocab_size"] == tokenizer.vocab_size
     assert not model.training
     card = json.loads((folder / kind / "model.json").read_text())
@@ -306,12 +305,16 @@ def test_a_wrong_configuration_is_told_in_one_line(
     assert not (tmp_path / "causal").exists()
 
 
-@pytest.mark.parametrize("kind", ["gpt", "bert", "t5"])
-def test_the_examples_are_correct_configurations(kind: str) -> None:
-    """And each trains the model that its name says."""
-    made = load_config(ROOT / "experiments" / "configs" / f"{kind}.toml")
-    assert made.objective.kind == {"gpt": "causal", "bert": "masked", "t5": "spans"}[kind]
-    assert made.training.n_steps <= 100
+def test_every_objective_has_an_example() -> None:
+    """Each is a correct configuration, short, and for the kind of objective that it is about."""
+    files = sorted((ROOT / "experiments" / "configs").glob("*.toml"))
+    examples = {file.stem: load_config(file) for file in files}
+    kinds = {name: made.objective.kind for name, made in examples.items()}
+    assert {"gpt": "causal", "bert": "masked", "t5": "spans"}.items() <= kinds.items()
+    assert sorted(kinds.values()) == sorted(KINDS)
+    for name, made in examples.items():
+        assert made.training.n_steps <= 100, name
+        assert made.output.folder == f"runs/{name}"
 
 
 def test_only_the_command_imports_accelerate() -> None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Configurations: what is refused, with which words, and what the rest becomes."""
 
 import copy
@@ -7,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from pretrain.train_config import MODEL_OF, check_config, describe_options, load_config
-from pretrain.train_options import KINDS, ConfigError, TrainingOptions
+from pretrain.train_config import check_config, describe_options, load_config
+from pretrain.train_kinds import KINDS
+from pretrain.train_options import ConfigError, TrainingOptions
 
 GOOD: dict[str, Any] = {
     "data": {"files": ["a.txt"], "seq_len": 16},
@@ -127,7 +129,7 @@ def test_each_objective_has_its_model(kind: str) -> None:
             check_config(content)
     else:
         assert check_config(content).model["max_len"] == 20
-    assert MODEL_OF[kind](11, **config.model)
+    assert KINDS[kind].model(11, **config.model)
 
 
 def test_files_and_overrides(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Text, vocabulary and windows of the command."""
 
 import json
@@ -11,15 +12,9 @@ from train_runs import write_text
 from pretrain.sharding import keyed_generator
 from pretrain.tokenization import CharTokenizer
 from pretrain.train_data import all_rows, encode_all, file_rows, find_files, row_encoder
-from pretrain.train_objectives import make_objective, n_predicted
-from pretrain.train_options import (
-    CausalOptions,
-    ConfigError,
-    DataOptions,
-    MaskedOptions,
-    SpansOptions,
-    TokenizerOptions,
-)
+from pretrain.train_kinds import CausalOptions, MaskedOptions, SpansOptions, make_objective
+from pretrain.train_objectives import n_predicted
+from pretrain.train_options import ConfigError, DataOptions, TokenizerOptions
 from pretrain.train_tokenizer import eos_of, first_characters, make_tokenizer, sentinels_of
 from pretrain.train_windows import (
     ConsecutiveWindows,

@@ -1,0 +1,164 @@
+"""The kinds of objectives that `pretrain.train` knows, each with its options in one place.
+
+Papers: Radford et al. 2018; Devlin et al. 2019 (arXiv:1810.04805); Raffel et al. 2020
+(arXiv:1910.10683).
+
+Implemented: for each kind, its options in [objective], what a window becomes (by the functions that
+the chapters use), and the summed loss of several. `KINDS` is the only list of them: the
+configuration, its check, the command's help, the vocabulary and the model all come from it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Generator, Tensor, nn
+
+from pretrain.bert import BERT
+from pretrain.checkpoints import AnyTokenizer
+from pretrain.gpt import GPT
+from pretrain.objectives import IGNORE_INDEX, causal_targets, corrupt_mlm
+from pretrain.span_noise import count_spans
+from pretrain.spans import corrupt_spans
+from pretrain.t5 import T5, shift_right
+from pretrain.text_to_text import Batch, Pair
+from pretrain.train_objectives import Kind, Objective, summed_cross_entropy
+from pretrain.train_options import ConfigError, ObjectiveOptions, option
+from pretrain.train_tokenizer import eos_of, sentinels_of
+
+
+@dataclass(frozen=True)
+class CausalOptions(ObjectiveOptions):
+    """[objective] kind = "causal": a GPT predicts the next token."""
+
+
+def _causal(options: CausalOptions, tokenizer: AnyTokenizer, seq_len: int) -> Objective:
+    """Read all tokens but the last, predict all but the first; nothing is random."""
+
+    def shift(window: Tensor, generator: Generator) -> Pair:
+        """Give what is read, and what comes next."""
+        return Pair(*causal_targets(window))
+
+    return Objective(seq_len + 1, shift, _causal_sum, tokenizer.pad_id)
+
+
+def _causal_sum(model: nn.Module, batch: Batch) -> Tensor:
+    """Sum the losses of a GPT."""
+    return summed_cross_entropy(model(batch.inputs), batch.labels)
+
+
+@dataclass(frozen=True)
+class MaskedOptions(ObjectiveOptions):
+    """[objective] kind = "masked": a BERT restores hidden tokens."""
+
+    select_prob: float = option("share of tokens to predict", default=0.15, above=0, high=1)
+    mask_prob: float = option("of these, the share that is hidden", default=0.8, low=0, high=1)
+    random_prob: float = option("and the share that is random", default=0.1, low=0, high=1)
+
+
+def _masked(options: MaskedOptions, tokenizer: AnyTokenizer, seq_len: int) -> Objective:
+    """Hide tokens as BERT does."""
+    mask_id, vocab_size = tokenizer.mask_id, tokenizer.vocab_size
+    special_ids = tokenizer.special_ids
+
+    def corrupt(window: Tensor, generator: Generator) -> Pair:
+        """Select tokens of one window and hide most of them."""
+        corrupted = corrupt_mlm(
+            window[None],
+            mask_id=mask_id,
+            vocab_size=vocab_size,
+            special_ids=special_ids,
+            generator=generator,
+            select_prob=options.select_prob,
+            mask_prob=options.mask_prob,
+            random_prob=options.random_prob,
+        )
+        return Pair(corrupted.ids[0], corrupted.labels[0])
+
+    return Objective(seq_len, corrupt, _masked_sum, tokenizer.pad_id)
+
+
+def _masked_sum(model: nn.Module, batch: Batch) -> Tensor:
+    """Sum the losses of a BERT, whose head runs on the selected positions alone."""
+    selected = batch.labels != IGNORE_INDEX
+    return summed_cross_entropy(model(batch.inputs, predict=selected), batch.labels[selected])
+
+
+@dataclass(frozen=True)
+class SpansOptions(ObjectiveOptions):
+    """[objective] kind = "spans": a T5 writes the spans that were cut out."""
+
+    noise_share: float = option("share of tokens that is cut out", default=0.15, above=0, below=1)
+    mean_span_len: float = option("mean length of a span, in tokens", default=3.0, low=1)
+    roll: bool = option("turn the pattern of spans by chance", default=False)
+    final_sentinel: bool = option("close targets with one more sentinel", default=True)
+
+
+def _spans(options: SpansOptions, tokenizer: AnyTokenizer, seq_len: int) -> Objective:
+    """Cut spans out as T5 does; without a sentinel of its own for every span there is none."""
+    sentinels, pad_id = sentinels_of(tokenizer), tokenizer.pad_id
+    rates = {"noise_share": options.noise_share, "mean_span_len": options.mean_span_len}
+    n_needed = count_spans(seq_len, **rates).n_spans + options.roll + options.final_sentinel
+    if len(sentinels) < n_needed:
+        raise ValueError(
+            f"expected a vocabulary with {n_needed} sentinels <extra_id_n>, for windows of "
+            f"{seq_len} tokens, got {len(sentinels)}"
+        )
+    eos_id = eos_of(tokenizer)
+
+    def corrupt(window: Tensor, generator: Generator) -> Pair:
+        """Cut spans out of one window."""
+        cut = corrupt_spans(
+            window,
+            first_sentinel_id=sentinels[0],
+            generator=generator,
+            n_sentinels=len(sentinels),
+            roll=options.roll,
+            final_sentinel=options.final_sentinel,
+            eos_id=eos_id,
+            pad_id=pad_id,
+            **rates,
+        )
+        return Pair(cut.inputs, cut.targets)
+
+    return Objective(seq_len, corrupt, _spans_sum(pad_id), pad_id)
+
+
+def _spans_sum(pad_id: int) -> Callable[[nn.Module, Batch], Tensor]:
+    """Make the sum of the losses of a T5 whose decoder starts from pad_id."""
+
+    def loss_sum(model: nn.Module, batch: Batch) -> Tensor:
+        """Score each label given the input and the labels before it."""
+        decoder_ids = shift_right(batch.labels, pad_id=pad_id)
+        mask = None if batch.input_mask.all() else batch.input_mask  # the same logits, cheaper
+        return summed_cross_entropy(model(batch.inputs, decoder_ids, mask), batch.labels)
+
+    return loss_sum
+
+
+KINDS: dict[str, Kind] = {
+    "causal": Kind(CausalOptions, GPT, _causal),
+    "masked": Kind(MaskedOptions, BERT, _masked),
+    "spans": Kind(SpansOptions, T5, _spans, needs_sentinels=True),
+}
+"""Every kind of objective by its name in [objective]."""
+
+
+def make_objective(options: ObjectiveOptions, tokenizer: AnyTokenizer, seq_len: int) -> Objective:
+    """Make an objective for a vocabulary.
+
+    Args:
+        options: Which one, and its rates.
+        tokenizer: Gives the ids of the special tokens.
+        seq_len: Tokens in a window T: those that a GPT reads, and the text before the corruption.
+
+    Returns:
+        The objective.
+
+    Raises:
+        ConfigError: Options that do not fit the windows, or special tokens that the objective
+            needs and the vocabulary lacks.
+    """
+    try:
+        return KINDS[options.kind].make(options, tokenizer, seq_len)
+    except ValueError as error:  # a role that no token plays, or rates that cut nothing
+        raise ConfigError(f'objective "{options.kind}" and [tokenizer]: {error}') from error
