@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The kinds of objectives that `pretrain.train` knows, each with its options in one place.
 
 Papers: Radford et al. 2018; Devlin et al. 2019 (arXiv:1810.04805); Raffel et al. 2020
