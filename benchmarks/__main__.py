@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run the benchmarks and write their table: `python -m benchmarks`, from the repository's root.
 
 One thread throughout, so that CPU-seconds are work and not waiting for another thread. About 40

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A published chapter's two small models, as the first benchmark's baseline.
 
 Implemented as that chapter has it: four separate projections, softmax written out, ReLU, pre-norm,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Benchmark (c): the loss reached in the time of nanoGPT's published CPU recipe.
 
 Implemented: that recipe (`nanogpt_recipe`) trained to its end; then our book's recipe, stopped when

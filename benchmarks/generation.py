@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Benchmark (d): generating text with a key-value cache against `transformers`' `generate`.
 
 Both sides have random weights of one shape, the same prompts, evaluation mode and inference mode.

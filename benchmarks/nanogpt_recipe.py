@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """nanoGPT's published recipe for a CPU, as the third benchmark's baseline.
 
 Implemented after its README and default settings: 4 layers, 4 heads, width 128, context 64, no

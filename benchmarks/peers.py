@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The published implementations that the benchmarks compare with, set up to be our equals.
 
 Implemented: `transformers` GPT-2 and BERT of a given shape with random weights, dropout as in the

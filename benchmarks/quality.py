@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Benchmark (a): how long until a model is as good as a published chapter's.
 
 Implemented: the chapter's two recipes (`baseline_a`) and ours, five seeds each in turns, on the

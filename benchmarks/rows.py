@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The table of results: what a row holds, how pairs become one, and its file.
 
 Every row gives medians; `ratio` is the median over the pairs of ours / peer, not the ratio of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Benchmark (b): one training step of our GPT and BERT against `transformers`.
 
 A step is forward, loss, backward, clipping and AdamW, through the package's own `train_step` on

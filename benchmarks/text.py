@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The text that the benchmarks train on: the cleaned plays, *Coriolanus* first.
 
 Implemented: the order of the plays, the small split of the published chapter and the large one of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How the benchmarks measure: alternating pairs in one process, CPU-seconds beside wall time.
 
 CPU-seconds are those of all threads of this process, so that other programs on the machine, which

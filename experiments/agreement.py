@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How far our models are from those of `transformers`; writes data/runs/agreement.json.
 
 Measured: the agreement ladder on tiny random models in float64, and what it says of six planted

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Published weights and sizes: the second half of `experiments/agreement.py`.
 
 Measured: how far our hidden states of a published encoder are from those of `transformers`; the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the three games of the pages ask, and what the models answer (REV-I1, REV-I2, BRT-I2).
 
 Run `python experiments/applet_games.py`. Writes data/applets/: fill_blank.json, twelve sentences

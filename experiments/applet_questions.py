@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The questions of the games in the pages: sentences with a hidden word, lines to be continued.
 
 Sentences, hidden words and lines are drawn from the test plays with a fixed seed, before any model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the applet `time-machine` shows beside the stored weights: data/applets/time_machine.json.
 
 Takes the loss of each look from data/runs/time_machine.json, and what the rounding costs from

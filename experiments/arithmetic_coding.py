@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Arithmetic coding with exact integers: a text as one number, in as many bits as it surprises.
 
 Papers: Rissanen 1976 and Pasco 1976 for the method; Witten, Neal and Cleary 1987 for the form

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How to corrupt, and how much: fates (BRT-R2) and the masking rate (BRT-R3).
 
 Writes data/runs/bert_corruption.json. Every arm has the recipe of `bert_study`; only the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What each direction is worth: left only, right only, their product, and both at once.
 
 Writes data/runs/bert_directions.json. Four ways to fill the same single blanks of unseen plays:

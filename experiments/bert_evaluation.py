@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The recorded BERT and GPT of the book on unseen plays: blanks, corrupted text, spans, typos.
 
 Writes data/runs/bert_evaluation.json. All questions are drawn once from the test plays with fixed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the recorded studies of chapter 5 share: text, one small recipe, blanks, intervals, output.
 
 Every arm of every study has the same size, sees the same windows of the training plays in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Spelling correction with one wrong letter a line: BERT, GPT and a word-unigram corrector.
 
 The part of `bert_evaluation` that asks whether reading both sides repairs misprints. Every

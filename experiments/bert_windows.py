@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Short windows first? The same number of characters a step, cut into 128, 32 or 16 (BRT-R4).
 
 Writes data/runs/bert_windows.json. A BERT of the book model's size reads 2,048 characters a step

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The book's word-piece BERT on unseen plays and on reviews of unseen films (BRT-R7).
 
 Run `python experiments/book_bert_evaluation.py` after `train_book_bert.py`. Writes

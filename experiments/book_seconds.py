@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Add up the processor time of everything that the book has run (EFF-R1).
 
 Writes data/runs/book_seconds.json from the records, the cards of the models and the receipts of

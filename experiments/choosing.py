@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """When is which model worth its price? (CHO-R1, CHO-R2).
 
 Writes data/runs/choosing.json. Two studies.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """CPU time of an answer, by who gives it (`choosing.py`).
 
 All models have the same width, heads and vocabulary, those of MiniLM; the encoder and the decoder

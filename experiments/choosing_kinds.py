@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Plot or review? Who needs how many labels (`choosing.py`).
 
 Counted words and a probe on frozen MiniLM choose the strength of their regularisation on the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Code lengths of a text: file compressors, counts that learn on the way, and GPTs.
 
 Everything is in bits, one number for each symbol where a way has such numbers. File compressors

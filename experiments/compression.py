@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bits per character of unseen text: file compressors, counts and the book's models (ADV-R4).
 
 Writes data/runs/compression.json. All ways code the same text, the six test plays joined by line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Comedies and histories: what models of one genre make of the other (`domain_shift.py`).
 
 The plays of each genre are dealt into four folds; a play is tested once, by models that have not

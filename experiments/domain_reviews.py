@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Plays and reviews: a GPT of plays goes on with reviews (`domain_shift.py`).
 
 Three arms of one shape and one budget: the GPT of plays on reviews, the same on reviews and plays

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bits per character across domains: comedies and histories, plays and reviews (ADV-R5).
 
 Writes data/runs/domain_shift.json. Two studies.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How much smaller and faster can a fine-tuned model get, and what does it lose? (EFF-R2, EFF-T4).
 
 Writes data/runs/efficiency.json. One model, MiniLM tuned on 256 review sentences as in chapter 9,

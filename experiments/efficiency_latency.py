@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bytes, processor time and memory of the models, side by side (`efficiency.py`).
 
 Every way reads the same ids once in each turn, and each time is divided by that of the full model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which pronoun a published decoder expects after a word (`efficiency.py`).
 
 A decoder has no blanks: both sentences are written out, and the more probable one wins. The words

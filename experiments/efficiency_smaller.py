@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One fine-tuned model made smaller, and what the smaller ones still get right (`efficiency.py`).
 
 The model is chapter 9's: MiniLM, all weights tuned on 256 review sentences. Each seed has labels

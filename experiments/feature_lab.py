@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The studies of the feature lab: spaces, senses, heads, probes, frozen features.
 
 Run: python experiments/feature_lab.py        (about 40 CPU-minutes; goes on where it was killed)

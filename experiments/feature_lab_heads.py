@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which heads keep to a stated relation: search, fresh texts, permutations, untrained twins.
 
 Rows of equal length are cut from plays: the head is chosen on validation plays and judged on test

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the frozen states of each layer tell a linear probe, and how much of it is memory for words.
 
 Six tasks with exact labels on plays: which frequent word stands here, which stood before, which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One way to read texts with every model of the feature lab: states of words, texts and rows.
 
 A reader cuts words into tokens one by one, puts its model's own special tokens around them and

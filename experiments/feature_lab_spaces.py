@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Spaces of sentences and of words in context, and review sentiment from frozen features.
 
 The sentences are those of data/senses.toml. Equal senses should be neighbours: of a word's states

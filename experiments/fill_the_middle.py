@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Can a GPT fill the middle, and can a BERT write (WLD-R2)?
 
 Writes data/runs/fill_the_middle.json. Needs the weights of experiments/three_objectives.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fine-tuning one published encoder: methods, heads, mistakes, forgetting, labels (FTN-R2 to R6).
 
 Run `python experiments/fine_tuning.py` from the repository's root. Finished arms are kept, so a

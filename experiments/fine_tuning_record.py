@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the fine-tuning study writes: means, intervals over films, plays or windows, and curves."""
 
 from collections.abc import Sequence

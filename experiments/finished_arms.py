@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Keep the finished arms of a long study, so that one that was killed goes on where it stopped.
 
 The arms stand in NAME.arms.json beside the record until the record is written. What was kept under

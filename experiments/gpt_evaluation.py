@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Recorded evaluation of the book's GPT for chapter 4; writes data/runs/gpt_evaluation.json.
 
 Studies: bits per character on unseen plays against count models; samples; the model reading its

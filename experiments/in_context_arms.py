@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Arms of the in-context study: one prompt form, one set of demonstrations, all questions.
 
 Each function gives JSON values. Hits are kept as a string of 0 and 1, one per question, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What needs no language model: a bag of words with n labels, and a list of forty words.
 
 The bag of words is the plain default: words that occur, weighed by their rarity (tf-idf), and a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The reviews of the in-context study: demonstrations, wordings, labels, orders, baselines."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Intervals of the in-context study, over questions and over draws of demonstrations.
 
 Sentences about one film are no independent witnesses, so whole films are resampled; word pairs and

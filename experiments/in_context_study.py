@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a frozen decoder does with 0 to 8 demonstrations; writes data/runs/in_context.json.
 
 Reviews, word pairs and sums are asked of SmolLM2-135M-Instruct (tuned on instructions, weights

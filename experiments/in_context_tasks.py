@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Tasks and subjects of the in-context study: what is asked, in which words, and who answers.
 
 Reviews: sentences about test films are asked, demonstrations come from training films; both are

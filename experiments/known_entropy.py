@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Three objectives on a source whose best losses are known exactly (WLD-R4, WLD-F3).
 
 Writes data/runs/known_entropy.json. A GPT, a BERT and a T5 of one width are trained on fresh

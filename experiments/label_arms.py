@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The methods of the label study, each with the settings that it may choose from.
 
 Four settings each (`bow_more` has 16, to see whether the simplest baseline was starved). The mini

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Labelled sentences of the label study: splits by film, nested subsets, and how each model reads.
 
 Labels are drawn from the sentences of the training films. For one seed, the 32 labels are the first

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How a method of the label study learns: words, frozen encoders, fine-tuned encoders.
 
 `run` trains one on a subset of the labels and says which sentences of a split it got right.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The record of the label study: what the ledgers of the arms say, with intervals."""
 
 from typing import Any

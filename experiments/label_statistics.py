@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Intervals of the label study: sentences of one film are no independent witnesses.
 
 Everything is resampled by film: a resample draws as many films as there are, with replacement, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Measure how many labels pre-training is worth (ADV-R2, ADV-R3, FTN-F4).
 
 The task: was the sentence taken from a review that liked its film ("fresh") or not ("rotten")? The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """In-domain mini models: one size, one budget, one text, three objectives (ADV-R2, ADV-R3).
 
 Writes data/checkpoints/mini_gpt, mini_bert and mini_t5 (seed 0) with their cards. The models of the

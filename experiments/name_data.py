@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Passages of the name study: words of plays, a tag for each, and how the mini models read them.
 
 Passages come as they stand in the plays: most hold no name, and whoever labels reads those as well.

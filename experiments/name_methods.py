@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How a method of the name study learns: features of words, or an encoder with a new layer.
 
 The rival without a network has read the same plain text: how often the training plays hold a word

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Measure what pre-training on plays is worth for finding names in unseen plays (ADV-R2).
 
 The second task of chapter 8: mark the words that name a character. The mini models have read the

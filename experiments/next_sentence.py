@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Next-sentence prediction on plays: how easy it is, and what it is easy by (BRT-T3).
 
 Writes data/runs/next_sentence.json. One BERT on subwords first learns to fill blanks, in windows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the study of next-sentence prediction judges pairs with: heads, probes and shared words.
 
 Every judge gives each pair a score that is high when it believes that the second segment does not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the runs of the study of scaling say: joint laws, straight lines, checkpoints."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Curves of equal compute of the study of scaling, and how the best size grows."""
 
 from typing import Any

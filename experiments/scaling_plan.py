@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the study of scaling trains: sizes, amounts of text, and what that will cost.
 
 A cell is one size and one amount of text. All cells below a ceiling of compute are trained for the

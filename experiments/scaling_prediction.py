@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What larger runs of the study of scaling will lose, said before they are trained."""
 
 import datetime

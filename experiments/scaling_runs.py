@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One training of the study of scaling, its loss on unread plays, and its learning rate."""
 
 import math

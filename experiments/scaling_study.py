@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The fall of the loss with parameters and with text, each read once (SCL-R1, SCL-R2).
 
 Writes data/runs/scaling.json. Character GPTs of seven sizes read five amounts of the training

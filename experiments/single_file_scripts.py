@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run the three single-file scripts at full length and compare them with the chapters.
 
 Writes data/runs/scripts.json. Each script reads the training plays from a plain file and is judged

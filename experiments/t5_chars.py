@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What is special to the T5 on characters of the applets; `train_book_models` trains it.
 
 A reader of the applets chooses the gaps, one letter or four words. So the training hides by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The book's T5 on unseen plays: losses by kind of token, exact spans, fill-ins, sentinel order.
 
 Writes data/runs/t5_evaluation.json. Windows of the test plays are drawn once with a fixed seed and

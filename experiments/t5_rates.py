@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One learning rate for all parameters of a T5, or one relative to their sizes (T5-R1)?
 
 Writes data/runs/t5_rates.json. The book's small T5 reads windows of 16 tokens with one span of two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How long should the spans be, and how much should be cut out (T5-R3)?
 
 Writes data/runs/t5_spans.json. Four small T5 models per seed see the same windows of the training

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the recorded studies of chapter 6 share: questions, losses, writing, intervals.
 
 A question is a window of unseen plays with spans cut out. It is answered in two ways:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How `text_to_text` scores one model's answers to five tasks, beside simple rules for each."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One small T5, five tasks: span filling, reversed words, genre, sentiment, titles (T5-R2).
 
 Writes data/runs/text_to_text.json, and the model to data/checkpoints/t5_tasks.safetensors. Two arms

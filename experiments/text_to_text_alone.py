@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Are the tasks of `text_to_text` in each other's way? Two of them, each learned alone (T5-R2).
 
 Writes data/runs/text_to_text_alone.json. The mixture's model answers sentiment and genre like the

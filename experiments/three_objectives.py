@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Three objectives, one corpus, one vocabulary, one size, one budget of operations (WLD-R1).
 
 Writes data/runs/three_objectives.json, and for seed 0 the weights worldview_gpt, worldview_bert

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Time machines: what a small GPT writes, and a small BERT guesses, while they train.
 
 Writes data/runs/time_machine.json (GPT-I2, BRT-I3). Shapes, steps and learning rates are those of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the time machines look at: losses, first guesses by kind of character, and texts.
 
 A *look* takes a model and the steps that it has done, and returns numbers and short texts. All

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Train book_bert: the book's BERT on word pieces, with its masked-LM head (BRT-R7).
 
 Run `python experiments/train_book_bert.py` from the repository's root. A killed run goes on where

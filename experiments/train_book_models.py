@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Train the recorded models of the book: gpt_chars, bert_chars, t5_chars and t5_subwords.
 
 Run `python experiments/train_book_models.py gpt` (or `bert`, `t5_chars`, `t5`) from the

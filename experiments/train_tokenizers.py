@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Train the recorded subword vocabularies of the book: three of the plays, one of book_bert.
 
 Run `python experiments/train_tokenizers.py NAME` from the repository's root, or without a name for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a method costs: peak memory of a training step in a process of its own, and latencies.
 
 Run as a script it makes a few steps of one method and prints the process's peak in megabytes.

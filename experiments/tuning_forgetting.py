@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What fine-tuning on reviews makes the book's BERT forget of the plays.
 
 Asked before and after: tokens of unseen plays, 15 % hidden, by the masked-LM head, which the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the labels are worth: leaks between splits, noise, copies, weights, augmentation.
 
 What needs many repetitions is done on the frozen vectors of the published encoder and on words, by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Methods of the fine-tuning study: what is trained of one published encoder, on few labels.
 
 Every method sees the same sentences in the same order for a given seed, takes the same number of

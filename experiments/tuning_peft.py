@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Our LoRA beside `peft`'s on the published encoder: same matrices, same batches, same numbers?"""
 
 from typing import Any

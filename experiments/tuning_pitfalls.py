@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Mistakes of fine-tuning, made on purpose: what each one costs on the test films.
 
 Those that need training are made once, with one seed and the settings of the method "full".

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Can a BERT write? Masks filled in over more and more rounds, beside a GPT and the real text.
 
 Two tasks on windows of unseen plays: the continuation (the first quarter is given) and the middle

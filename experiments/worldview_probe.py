@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Frozen probes: what can be read off the states of a model that is not trained any further.
 
 Two labels that can be derived exactly from the plays, both with balanced classes:

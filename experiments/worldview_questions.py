@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Questions that a GPT, a BERT and a T5 are all asked, on the same windows of unseen plays.
 
 Blanks: the middle token of a window. Spans: its middle tokens, and its last ones. Each model has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Put the runs of a study together: means over seeds, and two kinds of intervals.
 
 Over seeds (Student's t): what another training would give on the same questions. Over items

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A GPT fills gaps of one token on a source whose best losses are known exactly.
 
 The hidden Markov source of `known_entropy`, fresh samples, half of the batches rearranged: the

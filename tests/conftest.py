@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fixtures that all tests share, one strict build of the book among them."""
 
 from pathlib import Path

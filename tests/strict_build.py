@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Build a book as the Makefile does, in a process of its own."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Read what the appendices must agree with: labels, bold terms, links, glossary entries.
 
 Everything here works on text files, so that the tests of the appendices need no build.

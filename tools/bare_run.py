@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run a script as if nothing but torch and the standard library were installed.
 
 Used as `python -I -S tools/bare_run.py SCRIPT ARGUMENTS`: -I leaves the environment and the folder

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Serve built pages to a Chromium of this machine, for the browser tests and the weight report.
 
 Playwright drives the browser; it never downloads one. The pages come from a small server in a

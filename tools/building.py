@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Build a book's pages strictly, and find the browser that prints them."""
 
 import os

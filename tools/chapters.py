@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the chapters are, and how a chapter's twin and its notebook correspond.
 
 A chapter is edited as ``chapters/_text/NN_slug.md`` (MyST Markdown, its *twin*) and read as

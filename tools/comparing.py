@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Compare an executed notebook with the stored one, cell by cell, byte for byte.
 
 Texts are streams, plain text, HTML, Markdown, glued values and errors. As in nbval, the pieces in

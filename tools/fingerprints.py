@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The inputs on which a chapter's stored outputs depend, as hashes.
 
 A chapter is *stale* when its code cells, a module of ``pretrain`` that it imports (directly or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a stored chapter must look like, as a list of complaints.
 
 nbval compares outputs; it says nothing about missing counts, misspelled tags (which it ignores

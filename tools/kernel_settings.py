@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Start a kernel under stated settings: threads, cores, memory, user, folder and interpreter.
 
 Each limit is a command in front of the kernel's own (``taskset``, ``setpriv``, a shell that joins a

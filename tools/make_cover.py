@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draw the picture that stands beside a shared link: ``python tools/make_cover.py``.
 
 Three masks, rows are queries and columns are keys: GPT's triangle, BERT's full square, and T5's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Write the instructor's key from the built pages: ``make key``.
 
 ``_build/key/`` gets one page a chapter: what each exercise is for, which mistakes its checker

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pack the built pages for reading without a network: ``make offline``.
 
 ``_build/pretraining-paradigms.zip`` holds one folder; its ``index.html`` opens in a browser from a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Print the whole book through the browser: ``make print``.
 
 Sphinx's ``singlehtml`` builder writes all chapters into one page. That page gets a table of

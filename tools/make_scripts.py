@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Write one self-contained script for each paradigm, from the package's own code.
 
 `tools/single_file/gpt.py`, `bert.py` and `t5.py` say what a script does, and import what they need.

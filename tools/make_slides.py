@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Write the lecture decks: ``make slides``.
 
 Each ``slides/*.md`` describes one deck (:mod:`slide_text`); what it shows is taken from the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Write the book without its solutions: ``make student``.
 
 ``_build/student/`` becomes a book of its own: the chapters as notebooks whose solutions are cut

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A real limit of memory for a process and its children: a control group of Linux.
 
 The kernel kills what goes beyond the limit, as a container's host does. Memory that is reserved and

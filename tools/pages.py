@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the built pages must look like, as a list of complaints.
 
 A strict build warns of much, but not of everything: a script from another host, an image whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Measure what a chapter's run costs, and keep the receipt.
 
 Times, memory and versions go to ``data/runs/receipts.json``; the pages read it when they are built.

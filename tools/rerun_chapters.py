@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Execute chapters elsewhere and compare them with the stored ones: ``make rerun``.
 
 The chapters stay as they are. Threads, folder, cores, memory, user and interpreter can be chosen

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Execute the chapters in place and record what they read and what they cost: ``make run``.
 
 Each notebook runs in a kernel of its own, in the folder ``chapters/``. What would differ between

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a slide may show: figures, tables, formulas, code and numbers as the chapters store them.
 
 Everything is found by the label or the words that the chapter itself uses. A label that is gone,

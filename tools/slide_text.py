@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Read a deck's description, ``slides/*.md``.
 
 # BERT and GPT                       the deck; the paragraph below is its subtitle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Time the stages of a check, and print them as a table.
 
 Run: python tools/stage_times.py run NAME COMMAND ... runs a command and notes its minutes, in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Make each chapter's notebook equal to its twin: ``make sync``.
 
 The twin ``chapters/_text/NN_slug.md`` is what authors edit. Its cells go into the notebook, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Time how long a reader waits for the models in the page: ``make bench``.
 
 Two questions, both asked in a browser that knows nothing yet: how long from the press of an

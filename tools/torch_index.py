@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Print the pip option that leads to PyTorch's CPU builds, when their index answers.
 
 On Linux the ordinary index offers PyTorch with gigabytes of CUDA libraries. PyTorch's own index

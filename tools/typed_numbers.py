@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Find numbers in a chapter's prose that look like measured results and were typed by hand.
 
 A result belongs into a cell: `report` prints it and `{glue:text}` puts the same characters into the

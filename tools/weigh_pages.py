@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Weigh the built pages as a first-time reader's browser fetches them: ``make bench``.
 
 Each page is opened with an empty cache, and what the browser asked for is added up, compressed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * What all applets have in common.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Masks on a few words, then the attention of trained models on the reader's own sentence. */
 import { Applet, define } from "./applet.mjs";
 import { AttentionView, VIEW_STYLE } from "./attention-view.mjs";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** One trained model's attention over one text: a picture, and a line that shows one query's. */
 import { choice, h, percent, spoken, visible } from "./controls.mjs";
 import {

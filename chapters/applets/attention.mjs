@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Scaled dot-product attention with several heads, and the cache that makes writing fast.
  */

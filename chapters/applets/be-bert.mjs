@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Be BERT: spread 16 points over the characters that may stand in a blank, then compare. */
 import { Applet, define } from "./applet.mjs";
 import { bars, button, field, h, spoken, tokenRow, visible } from "./controls.mjs";

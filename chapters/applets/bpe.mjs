@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Byte-pair encoding: cut a word by merges, in the order in which they were learned.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The tokeniser of the character models: one id for each character, special tokens in front. */
 export class CharTokenizer {
   /** @param {{specials: string[], characters: string[]}} state As Python's `to_dict` gives it. */

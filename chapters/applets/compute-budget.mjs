@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The compute-optimal calculator: a budget, a machine, or a model and its text. */
 import { Applet, define } from "./applet.mjs";
 import { choice, field, h, slider } from "./controls.mjs";

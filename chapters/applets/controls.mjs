@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The pieces that the applets are put together from: native controls, rows of tokens, bars. */
 
 /**

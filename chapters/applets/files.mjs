@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Fetch the models and the data of the applets, once each.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Fill the blank: guess the hidden word of a sentence, then see what the book BERT expected. */
 import { Applet, define } from "./applet.mjs";
 import { bars, button, field, h } from "./controls.mjs";

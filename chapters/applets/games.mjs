@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * The rules of the games: a reader bets on what is hidden before a model's answer is shown, and
  * both pay in bits. Nothing here draws.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The generation walkthrough: GPT writes a character at a time, and shows how each is chosen. */
 import { Applet, define } from "./applet.mjs";
 import { button, field, h, percent, roving, slider, spoken, visible } from "./controls.mjs";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * What a model may see when it is asked for the first hidden letter, and where its last layer looks.
  *

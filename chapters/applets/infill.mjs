@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Three models fill the gaps of one text, and are asked what the truth costs them.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The look of the applets: the theme's colours, and three for the paradigms (book.css has them). */
 export const STYLE = `
 :host { display: block; color: var(--pst-color-text-base); }

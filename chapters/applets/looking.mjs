@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Where trained heads look in a text, and what predictions are worth under another mask. */
 import { gapsOf, spanTask } from "./infill.mjs";
 import { best, bits } from "./sampling.mjs";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** A small picture of a loss that falls, with one point marked. */
 
 const WIDTH = 340;

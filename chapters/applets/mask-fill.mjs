@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The mask-fill explorer: hide letters of your own sentence, and see what BERT writes there. */
 import { Applet, define } from "./applet.mjs";
 import { bars, field, h, spoken, tokenRow, visible } from "./controls.mjs";

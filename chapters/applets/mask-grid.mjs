@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The masks on a few words, as a table of dots: press a word to read in words what it may see. */
 import { choice, field, h, roving, slider } from "./controls.mjs";
 import { MASKS, countAllowed, inWords, keysOf, partOf } from "./masks.mjs";

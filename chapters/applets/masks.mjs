@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Attention masks as questions: may query t look at key s? And how many pairs may.
  *

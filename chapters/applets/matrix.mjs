@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Attention weights as a picture that can be walked through: rows are queries, columns are keys. */
 import { h } from "./controls.mjs";
 

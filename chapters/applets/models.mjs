@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * GPT and BERT: one stack of blocks, two masks and two heads. Chapter 2 in another language.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Shannon's guessing game: continue a line letter by letter, against the GPT on characters. */
 import { Applet, define } from "./applet.mjs";
 import { bars, button, choice, field, h, spoken, visible } from "./controls.mjs";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * The first cut: a text into words that no token crosses, as a vocabulary's file defines it.
  *

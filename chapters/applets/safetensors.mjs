@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Read a safetensors file: eight bytes with the length of a JSON header, the header, the numbers.
  *

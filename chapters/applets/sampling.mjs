@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** From scores to a chosen token: temperature, the two cuts, and numbers from a seed. */
 import { softmax } from "./tensors.mjs";
 

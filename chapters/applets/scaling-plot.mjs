@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The calculator's picture: parameters over compute, both axes logarithmic. */
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Dividing a budget of compute: three rules, and a law of the loss.
  *

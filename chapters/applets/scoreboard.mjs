@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** What the games show: the question, the bits of all players, and their sums. */
 import { h, spoken, visible } from "./controls.mjs";
 import { mean, total } from "./games.mjs";

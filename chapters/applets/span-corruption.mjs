@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The span-corruption playground: cut a sentence, and watch T5's decoder write what was cut. */
 import { Applet, define } from "./applet.mjs";
 import { VIEW_STYLE } from "./attention-view.mjs";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Which characters span corruption cuts out. As `pretrain.span_noise`. */
 
 /** Round to the nearest whole number, a half to the even one, as Python does. */

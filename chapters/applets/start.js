@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Start the applets of a page. From a server each is a module of its own; a page that was opened
 // from a disk may not load modules, and gets all of them as one script.
 (() => {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * A text as tokens: the first cut into words, then the cut of each word by one of three algorithms.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * T5: an encoder that reads a text with gaps, and a decoder that writes what was in them.
  *

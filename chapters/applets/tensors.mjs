@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * The arithmetic that a Transformer needs, on plain arrays.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Three models on one sentence: hide letters, see what each model may read and what it answers. */
 import { Applet, define } from "./applet.mjs";
 import { VIEW_STYLE } from "./attention-view.mjs";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * The training time machine: one model at a few steps of its training, from the stored weights.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Tokens as a row of chips: how they are written, and how they are spoken. */
 import { h, spoken, tokenRow } from "./controls.mjs";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The tokeniser playground: your own text, cut in four ways side by side. */
 import { Applet, define } from "./applet.mjs";
 import { CharTokenizer } from "./characters.mjs";

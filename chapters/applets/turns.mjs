@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** Longer work in pieces: between them the page answers its reader, and old work is dropped. */
 export class Turns {
   constructor() {

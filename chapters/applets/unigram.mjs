@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * The unigram tokeniser: of all cuts of a word, the likeliest.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** The two vocabularies that need no thought: characters, and the bytes of UTF-8. */
 
 /**

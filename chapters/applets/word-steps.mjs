@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /** How one word is cut: BPE merge by merge, WordPiece try by try, unigram against its runner-up. */
 import { button, h, slider } from "./controls.mjs";
 import { pieceRow, seen } from "./token-chips.mjs";

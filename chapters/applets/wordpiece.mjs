@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * WordPiece: from the left, always the longest piece that the vocabulary has.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * A GPT that writes one token at a time, and can take each of them back.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Paper is light: a page that is read on a dark screen prints with the light theme's colours, for
  * browsers leave out grounds when they print, and light letters on white paper cannot be read.

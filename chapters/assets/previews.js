@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /**
  * Previews: point at a link of the text, or reach it by keyboard, and a card shows what it leads to.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Boxes that scroll sideways can be reached by keyboard, also those that were folded at first.
 //
 // The theme looks at such boxes once, when the page opens; a box inside a fold has no width then

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT
 """Attention blocks, masks, objectives and training loops of the book."""

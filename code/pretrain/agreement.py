@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How far our model is from another implementation, from its layers to one training step.
 
 Implemented: the agreement ladder. Two models with the same weights read the same batch; their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Scaled dot-product attention, multi-head attention and its key-value cache.
 
 Paper: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.

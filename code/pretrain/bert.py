@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """BERT: the same stack under no mask but padding, trained to restore hidden tokens.
 
 Paper: Devlin et al. 2019 (arXiv:1810.04805).

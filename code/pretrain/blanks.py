@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One blank at a time: what BERT, and what a GPT, would write into it.
 
 Implemented: BERT's answer from both sides; a GPT's from the left alone; and a GPT's from both

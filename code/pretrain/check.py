@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Check an answer to an exercise of the book.
 
 Each exercise ends with a cell such as ``check("ex-gpt-topp", ...)``. Put the answer in place of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trained models on disk: weights as safetensors, the rest as JSON, nothing pickled.
 
 Implemented: save and load of a model with its tokeniser, and the card that says how it was made.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Sorting texts into classes: a backbone, one vector for each text, one linear layer.
 
 Papers: Radford et al. 2018 (GPT-1: the last state) and Devlin et al. 2019 (arXiv:1810.04805: the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Clean what was fetched: a play's Markdown into speeches, any text into plain ASCII.
 
 Implemented: speaker headings, stage directions, act and scene headings, escapes, dashes, quotes

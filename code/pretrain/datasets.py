@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Load the book's texts, cleaned: the plays of Shakespeare and sentences from film reviews.
 
 Implemented: the reading of the two fetched packages (`pretrain.sources`), the removal of duplicate

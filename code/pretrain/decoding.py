@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Read one new token per sequence, fast: the step that a GPT repeats while it writes.
 
 Implemented: the arithmetic of `GPT.forward` for a single position with a key-value cache, as plain

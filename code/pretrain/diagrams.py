@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draw the three architectures from the same few shapes, so that they compare at a glance.
 
 Papers: Radford et al. 2019 (GPT-2): norm before each part, and once more after the last block.

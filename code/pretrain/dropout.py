@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Dropout with cheap random bits.
 
 Paper: Srivastava et al. 2014 (JMLR 15), "inverted" form: kept values are scaled up in training,

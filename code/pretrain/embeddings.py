@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The first layer of BERT and GPT: tokens, positions and, in BERT, segments, added up.
 
 Papers: Vaswani et al. 2017 (arXiv:1706.03762), sections 3.4 and 3.5; Devlin et al. 2019

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Judging a model on text that it has not seen.
 
 Paper: Jelinek et al. 1977 for perplexity.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Explore a function of one value: a slider in Jupyter, the same states precomputed in the page.
 
 Implements one object with two faces. Where a person runs the cell it becomes a live `ipywidgets`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What one of our classes and one family of Hugging Face checkpoints call the same things.
 
 Implemented: the form of the tables (`pretrain.family_tables` fills it) and the renaming of tensors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tables: BERT, GPT-2 and T5 in this book's names and in Hugging Face's.
 
 Papers: Devlin et al. 2019 (arXiv:1810.04805); Radford et al. 2019 (GPT-2); Raffel et al. 2020

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The one look of every figure: two sizes, one style per kind of model, matplotlib's defaults.
 
 Implements the colours, markers, line styles and hatches that stand for GPT, BERT, T5 and baselines

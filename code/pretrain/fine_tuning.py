@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fine-tuning models of `transformers`: loss and answers for every kind of head.
 
 Papers: Devlin et al. 2019 (arXiv:1810.04805), section 4, for one new layer per task; Reimers and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a model costs: the floating-point operations of its matrix products, by formula.
 
 Papers: Kaplan et al. 2020 (arXiv:2001.08361), section 2.1, for the count of a forward pass and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Turning a model's distributions into text.
 
 Papers: Holtzman et al. 2020 (arXiv:1904.09751) for top-p; Fan et al. 2018 (arXiv:1805.04833) for

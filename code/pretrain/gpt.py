@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """GPT: a stack of blocks under the causal mask, trained to predict the next token.
 
 Papers: Radford et al. 2018 (GPT-1: post-norm), Radford et al. 2019 (GPT-2: pre-norm and a final

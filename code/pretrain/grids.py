@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draw grids of cells: attention masks, small matrices and rows of tokens.
 
 Rows are queries and columns are keys in every grid of the book. A cell's meaning never hangs on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Search all attention heads of a model for one that keeps to a stated relation, with a fair null.
 
 Papers: Clark et al. 2019 (arXiv:1906.04341) for heads that follow positions, delimiters and words;

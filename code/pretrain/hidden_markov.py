@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A source whose best predictions are known: hidden states in a chain, each emitting a symbol.
 
 Papers: Rabiner 1989 (Proceedings of the IEEE 77:257-286) for hidden Markov models and the scaled

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What an id of the hub names: from its local cache, else fetched once, never waited for.
 
 Implemented: one function that hands the folder of a model or a data set to a reader. The cache is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Folders in the form of Hugging Face checkpoints: found or fetched, read and written.
 
 Implemented: config.json, and weights as safetensors, in one file or in shards with an index; what

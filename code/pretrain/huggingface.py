@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Published weights in our models, and ours in a form that Hugging Face's `transformers` reads.
 
 Papers: Devlin et al. 2019 (arXiv:1810.04805); Radford et al. 2019 (GPT-2); Raffel et al. 2020

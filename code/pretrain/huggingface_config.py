@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Hugging Face's config.json and the options of our classes, translated both ways.
 
 Implemented: a check of every option that changes what a model computes. What our classes cannot

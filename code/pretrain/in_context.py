@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Ask a frozen decoder: which answer does it find most likely after this prompt?
 
 Papers: Brown et al. 2020 (arXiv:2005.14165) for tasks as prompts; Zhao et al. 2021

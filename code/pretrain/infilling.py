@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fill in the middle with a GPT: change the order of a text's parts, and nothing else.
 
 Paper: Bavarian et al. 2022 (arXiv:2207.14255).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Train a GPT to fill the middle: ordinary prediction on data of which some are rearranged.
 
 Paper: Bavarian et al. 2022 (arXiv:2207.14255).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What stands inside an encoder or decoder: the states after each layer, and who attends to whom.
 
 Implemented: states and attention weights of this book's BERT and GPT, layer by layer; words cut

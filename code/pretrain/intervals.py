@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How sure a measured number is.
 
 Papers: Efron & Tibshirani 1993 and Künsch 1989 for the bootstrap and its blocks; Wilson 1927 for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Curves of equal compute, and power laws of one variable.
 
 Papers: Hoffmann et al. 2022 (arXiv:2203.15556), section 3.2, for the curves; Kaplan et al. 2020

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The Transformer block that all three models are stacked from.
 
 Papers: Vaswani et al. 2017 (arXiv:1706.03762), section 3; Xiong et al. 2020 (arXiv:2002.04745)

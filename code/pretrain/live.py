@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What explorers and playgrounds share: one object, live for a person and stored for the page.
 
 Implements the two faces of such an object, the states that it shows, and the link from `ipywidgets`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """LoRA: train two thin matrices beside a frozen one.
 
 Paper: Hu et al. 2022 (arXiv:2106.09685): W = W0 + (alpha / r) B A with B (out, r) zero at the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Who may look at whom: the boolean attention masks of BERT, GPT and T5.
 
 Paper: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.3; Raffel et al. 2020

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Labelled texts asked for by their hub id: the named ones with a connection, reviews without.
 
 Implemented: IMDb (Maas et al. 2011) and SST-2 (Socher et al. 2013, as GLUE has it), two classes

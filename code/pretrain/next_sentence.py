@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """BERT's second objective: does the second segment follow the first?
 
 Papers: Devlin et al. 2019 (arXiv:1810.04805), section 3.1 and appendix A.2; Lan et al. 2020

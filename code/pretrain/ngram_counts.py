@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Count windows of symbols, discount the counts, find them again: the parts of `ngrams`.
 
 Implemented: tables of discounted counts with one or three discounts (Chen and Goodman 1998), the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Predict characters from counts: the baselines that the neural models must beat.
 
 Implemented: a unigram model; interpolated Kneser-Ney with the three discounts per order of Chen

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a model is asked to predict: the next token, or the hidden ones.
 
 Papers: Radford et al. 2018 for causal language modelling; Devlin et al. 2019 (arXiv:1810.04805),

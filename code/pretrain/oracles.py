@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The best that any model can do on a known source: next token, single blank, masked tokens.
 
 Papers: Rabiner 1989 for forward-backward; Devlin et al. 2019 (arXiv:1810.04805), section 3.1, for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pairs of text segments that follow each other, or do not.
 
 Papers: Devlin et al. 2019 (arXiv:1810.04805), appendix A.2, for next-sentence prediction; Lan et

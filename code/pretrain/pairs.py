@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Two texts in one row, as BERT reads them.
 
 Paper: Devlin et al. 2019 (arXiv:1810.04805), figure 2.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the book keeps its files."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the tasks of the plays yield without any model: rules that a trained one must beat.
 
 Implemented: the most frequent label, thresholds on lengths, lists of names, unseen words, fixed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Labels that the plays' own mark-up gives exactly: speaker changes, and who speaks a line.
 
 Implemented: two supervised tasks, each split by play. Two sentences: does the speaker change

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which words of a speech name a character of the same play: labels for every word.
 
 Implemented: passages of speech with a tag for each word, exact by the plays' own headings, split

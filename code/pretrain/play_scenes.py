@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The plays cut into scenes, and which of their words are proper names.
 
 Implemented: scenes as the headings of acts and scenes part them; words reduced to what names are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Play with a function of several values: live fields in Jupyter, the first state in the page.
 
 Implements a front for any function of the book or of the reader. Each keyword argument becomes a

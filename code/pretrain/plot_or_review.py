@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Two kinds of texts about films: some tell a plot, some judge. Which is which?
 
 Paper: Pang & Lee 2004 (arXiv:cs/0409058), who set sentences of plots against sentences of reviews

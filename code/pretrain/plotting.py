@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draw the curves and bars of the book; everything a chapter needs to plot is named here.
 
 Each helper draws on the axes it is given, in the look of `pretrain.figure_style`, and refuses data

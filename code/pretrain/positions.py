@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How a model is told the order of its tokens.
 
 Papers: Vaswani et al. 2017 (arXiv:1706.03762), section 3.5, for the sinusoids; Raffel et al. 2020

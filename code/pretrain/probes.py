@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Linear probes on frozen states, with the control tasks that say how much the probe itself learns.
 
 Papers: Alain & Bengio 2016 (arXiv:1610.01644) for linear probes; Hewitt & Liang 2019

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Prompts: how inputs and answers are written down for a model that is not trained on the task.
 
 Paper: Brown et al. 2020 (arXiv:2005.14165), section 2: zero, one or a few demonstrations stand

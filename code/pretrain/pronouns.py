@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which pronoun does a model expect after a word? A probe of ours, with its own controls.
 
 Papers: Kurita et al. 2019 (arXiv:1906.07337) for blanks filled by a masked model; Nangia et al.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Weights, neurons and heads that a model can do without.
 
 Papers: Han et al. 2015 (arXiv:1506.02626) for single weights by their size; Michel et al. 2019

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The two published models that the book runs, by the classes of `transformers`.
 
 Implemented: all-MiniLM-L6-v2 (BERT's architecture, 22.7 million parameters, distilled and then

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tokenisers that published models were trained with, from the packages that the book fetches.
 
 Implemented: the WordPiece vocabulary of bert-base-uncased (it comes with all-MiniLM-L6-v2, which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Weights in one byte instead of four: symmetric int8, one scale for each row.
 
 Papers: Jacob et al. 2018 (arXiv:1712.05877) for integer arithmetic in inference; Dettmers et al.

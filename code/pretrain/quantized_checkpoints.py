@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Snapshots of a training on disk: weights as int8 with one scale for each row.
 
 Papers: as `pretrain.quantization`, whose rounding this is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One question for all three models: the tokens of a span, or the one token of a blank.
 
 Papers: Raffel et al. 2020 (arXiv:1910.10683) for T5's sentinels; Devlin et al. 2019

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Report a number once: printed in its cell, and the same characters in the page's prose.
 
 Implements the two functions with which every number of a chapter reaches the reader. The printed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How sure a scaling law is, and how well it fits.
 
 Papers: Efron & Tibshirani 1993 for the bootstrap.

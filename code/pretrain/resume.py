@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The state of a run on disk, so that a killed training resumes to the same losses.
 
 Implemented: one safetensors file a run, replaced as a whole. Tensors, moments and generator states

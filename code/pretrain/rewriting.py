@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """T5 writes: one output for each input, token by token.
 
 Paper: Raffel et al. 2020 (arXiv:1910.10683), section 3.1.2 (greedy decoding).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ROUGE: how much of a reference text a written text shares.
 
 Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries".

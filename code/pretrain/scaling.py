@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Scaling laws: the loss as a function of parameters and of text, fitted to finished runs.
 
 Papers: Kaplan et al. 2020 (arXiv:2001.08361), section 1.2; Hoffmann et al. 2022

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Sentences whose words have two senses, and whether equal senses lie together in a space.
 
 Paper: Ethayarajh 2019 (arXiv:1909.00512) for the question how contextual a vector is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Objectives with something to read and something to write: span corruption and prefixes.
 
 Paper: Raffel et al. 2020 (arXiv:1910.10683), sections 3.1.4 and 3.2.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Draw the few shapes that every diagram is made of: boxes, arrows, mask insets, columns of them.
 
 One unit of the axes is an inch, and text has 8 points, so that a diagram reads the same wherever

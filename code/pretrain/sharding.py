@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which process computes what, and from which random numbers.
 
 Implemented: keys, which make every random choice of a run a function of the seed, the step and the

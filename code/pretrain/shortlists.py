@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bayes' rule on a shortlist: a model's first guess for a blank, and what it overlooked.
 
 Papers: the rule is Bayes'; Shannon 1948 for why any normalised distribution is a code.

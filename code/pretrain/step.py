@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The step that every training of this book takes: gradients of a batch, then one update.
 
 Paper: Loshchilov & Hutter 2019 (arXiv:1711.05101) for the optimiser that usually takes it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Subword tokenisers: vocabularies of pieces between characters and words, learned from texts.
 
 Papers: Sennrich et al. 2016 (arXiv:1508.07909) for byte-pair encoding (BPE); Radford et al. 2019

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """T5: an encoder that reads a text and a decoder that writes another, joined by cross-attention.
 
 Papers: Raffel et al. 2020 (arXiv:1910.10683); Shazeer 2020 (arXiv:2002.05202) for the gated

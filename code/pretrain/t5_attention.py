@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """T5's attention: no scale, no bias vectors, and one number a distance added to the scores.
 
 Paper: Raffel et al. 2020 (arXiv:1910.10683), section 2.1.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The block of T5 and the stack, of which T5 has two: an encoder and a decoder.
 
 Papers: Raffel et al. 2020 (arXiv:1910.10683), section 2.1; Shazeer 2020 (arXiv:2002.05202) for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Small pieces of HTML for chapters: bars, tables and rows of tokens, each readable as text.
 
 Implements the pieces that tables and explorers of the book are made of. Each piece keeps the same

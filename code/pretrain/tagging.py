@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Giving each word of a text a class: a backbone and one linear layer over each word's last token.
 
 Paper: Devlin et al. 2019 (arXiv:1810.04805), section 5.3, names of persons and places by BERT; they

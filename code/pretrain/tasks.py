@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Tasks as texts: a prefix says what to do, the target is the answer in words.
 
 Paper: Raffel et al. 2020 (arXiv:1910.10683), section 2.4 and appendix D.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Text to text: every task is trained by the same loss and answered by the same decoding.
 
 Paper: Raffel et al. 2020 (arXiv:1910.10683), sections 2.4 (prefixes) and 3.5.2 (mixing).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Dated facts about pre-training: steps on the way, published scores, corpora.
 
 Sources: data/timeline.toml names one for every entry, with the place where the date or the number

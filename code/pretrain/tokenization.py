@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A tokeniser of single characters, with the special tokens that the objectives need.
 
 Implemented: one id per character, [PAD] and [MASK] in front. Left out: subwords (chapter 3).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The text of a run of `pretrain.train`, row by row.
 
 Implemented: rows from files, from a data set of the `datasets` library, or from the plays of this

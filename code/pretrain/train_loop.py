@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The loop of `pretrain.train`: steps, evaluations, checkpoints, and the files at the end.
 
 Implemented: the step of the chapters (`pretrain.step`) on the parts of a batch that this process

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The state of a run of `pretrain.train` on disk, whole, whoever trained it.
 
 Implemented: one safetensors file, replaced as a whole: weights, buffers, moments and losses are its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The vocabulary of a run of `pretrain.train`, read from a file or learned from its text.
 
 Implemented: a tokeniser by the configuration, the same in every process, and the ids of the special

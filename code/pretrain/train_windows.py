@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which windows of text the samples of a step are, for `pretrain.train`.
 
 Implemented: windows at random places of a text in memory; windows one after another, of a text in

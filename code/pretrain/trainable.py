@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which parameters a fine-tuning run changes, said by patterns of their names.
 
 Papers: Howard & Ruder 2018 (arXiv:1801.06146) for unfreezing from the top; Ben Zaken et al. 2022

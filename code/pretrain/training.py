@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One training loop for every objective.
 
 Papers: Loshchilov & Hutter 2019 (arXiv:1711.05101) for AdamW; Vaswani et al. 2017 and Radford et

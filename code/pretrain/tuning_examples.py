@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Examples for fine-tuning: texts and what is asked of them, encoded and put into batches.
 
 Papers: Devlin et al. 2019 (arXiv:1810.04805), sections 4 and 5.3, for a class, a pair, a label per

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fill a blank from the characters on both of its sides: the count model that BERT must beat.
 
 Implemented: discounted counts of all windows with up to a given number of neighbours on each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Write with a BERT: start from masks, and fill them in over several rounds.
 
 Papers: Ghazvininejad et al. 2019 (arXiv:1904.09324), "mask-predict"; Wang and Cho 2019

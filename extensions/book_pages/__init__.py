@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The book's own Sphinx extension: what Jupyter Book needs to become this book.
 
 It numbers figures, equations and exercises after the chapter's file name (:mod:`.numbering`),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Mend the built pages for readers who listen to them.
 
 The templates in ``templates/`` replace some of the theme's: search buttons and the theme switcher

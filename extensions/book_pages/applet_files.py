@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the applets load: their modules, the trained models and small data, put into the build.
 
 The models are those of ``data/checkpoints/``, as numbers of 16 bits: half the size, and no loss

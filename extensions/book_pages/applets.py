@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The directive ``{applet}``: an interactive element with a static fallback.
 
     :::{applet} mask-fill

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The directive ``{benchmarks}``: the table of ``benchmarks/results.json``.
 
 The file is a list of rows (or an object with such a list under ``rows``), each with the keys

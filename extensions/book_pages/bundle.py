@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Join the applets' modules into one classic script, for pages opened from a disk.
 
 A browser loads no ES module from ``file://``. The modules in ``chapters/applets/`` therefore keep

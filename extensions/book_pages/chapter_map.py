@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The directive ``{chapter_map}``: the book at a glance, every box a link.
 
     :::{chapter_map}

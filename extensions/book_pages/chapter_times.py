@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Write below a chapter's title how long it takes to read, and how long its code took to run.
 
 The reading time is an estimate: the words of prose at 200 a minute, with the code counted apart in

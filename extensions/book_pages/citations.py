@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Cite by author and year in round brackets: (Vaswani et al., 2017)."""
 
 from dataclasses import dataclass, field

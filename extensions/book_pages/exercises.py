@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The directive ``{exercises}``: every exercise of the book, read from the chapters' own text.
 
 One table a chapter: the exercise with a link, its title, and what stands below it (a hint, a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Let a page that was opened from a disk do without what browsers forbid there.
 
 From ``file://`` no script may fetch. Search then lists the pages that it finds without an excerpt

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Link the first mention of a glossary's term on a page to its entry, where a preview explains it.
 
 Only terms that cannot be meant otherwise are linked: of several words, with a hyphen or a capital,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reduce the icon fonts to the icons that the pages show.
 
 The theme brings three FontAwesome fonts with 1,900 rules of style, 170 KiB for a page that shows

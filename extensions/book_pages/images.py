@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Tell the browser the size of every picture, so that nothing moves while a page loads.
 
 Every ``<img>`` of a page gets its file's width and height in pixels. All but the first are loaded

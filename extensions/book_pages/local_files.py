@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Serve everything from the book itself: MathJax, fonts, and no script of another host.
 
 Copies MathJax out of the installed ``sphinx-mathjax-offline`` distribution (only the browser

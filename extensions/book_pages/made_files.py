@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Small files for the applets that the build makes from others: vocabularies, scaling rules.
 
 They hold nothing of their own, so no second copy of them stands in the repository.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The page ``404.html``: what a server shows for an address that does not exist.
 
 It is shown at any address, ``/book/chapters/gone.html`` as well as ``/book/a/b/c``, while its links

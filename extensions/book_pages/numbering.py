@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Number sections, figures, equations and exercises after the chapter's file name.
 
 ``chapters/04_gpt.ipynb`` is chapter 4, whichever chapters the table of contents lists: its

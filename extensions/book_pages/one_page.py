@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Let the builder of one page draw what the builder of many pages can draw.
 
 Sphinx looks for the functions that write a node under the builder's name, and under its format,

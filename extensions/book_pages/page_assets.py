@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Load on each page only what that page uses, and leave out of the build what no page uses.
 
 Extensions add their scripts and styles to every page. Here each is kept only where its mark stands

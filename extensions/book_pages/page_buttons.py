@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The buttons above a page: download its notebook, run it elsewhere, edit it, report a mistake.
 
 The notebook is part of every build. Everything else leads to the repository, so it is there only

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Shorten what a link leads to, so that it fits a small card.
 
 A card has no link, no button and no id: it is a description that a screen reader reads as a whole,

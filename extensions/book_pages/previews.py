@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a link leads to, beside the link: the data of ``chapters/assets/previews.js``.
 
 After the build, every link of a page's text is followed, and what it leads to (a work in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a reader of a page reads: its prose, without code, formulas, outputs and folded answers."""
 
 import re

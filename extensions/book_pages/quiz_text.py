@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Read quiz questions from a chapter's text; no build is needed.
 
     ::::{quiz} quiz-gpt-passes

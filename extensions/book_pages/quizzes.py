@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The directive ``{quiz}``: a question whose options say, once opened, why they are right or wrong.
 
 :mod:`.quiz_text` shows how one is written. A page numbers its questions from 1 and gives each the

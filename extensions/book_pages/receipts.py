@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The role ``{receipt}`` and the directive ``{receipts}``: what the chapters' last runs cost.
 
 Both read ``data/runs/receipts.json`` when the book is built. A cell cannot print it: the file is

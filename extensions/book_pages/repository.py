@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Find out from the environment where the book's repository is, and where the pages will stand.
 
 A build on GitHub's machines knows both from the variables that are set there; any other build can

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Read the scaling rules of chapter 13 out of its cells, for the calculator in the page.
 
 The chapter is the one place where the constants stand: the refitted law, the tokens a parameter,

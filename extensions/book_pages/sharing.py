@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Describe every page to search engines and to those who share its address (Open Graph).
 
 Title, description and kind stand on every page. Its address and picture must be absolute, so they

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The directives ``{sessions}`` and ``{exercise_tests}``: tables for teachers.
 
     :::{sessions}

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The stored table must be complete, consistent, and about the baselines that it names."""
 
 import json

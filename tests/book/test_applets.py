@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The applets' files, joined for disks and versioned for servers, and what pages show of them."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Times below the titles, descriptions for those who share a page, the page 404, notebooks."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The small functions of the extension and of the setup."""
 
 import http.server

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pages load what they use, nothing in them moves, and the icons they show are there."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The pack for reading without a network holds what a disk needs, and nothing else."""
 
 import zipfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The book builds without a warning, and its pages hold together."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The cards of what links lead to: every link of the text has one, and it is fit to be read."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The printed book: everything open, nothing of the screen, and a table of contents that works."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every recipe of CONTRIBUTING.md builds strictly, and gives what it promises."""
 
 import json

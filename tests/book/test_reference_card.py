@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The reference card is what it promises: one printed page."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The buttons that lead to the repository: right when it is known, absent when it is not."""
 
 import json

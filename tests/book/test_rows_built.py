@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every row of what the book must teach is found in the built pages, by its label."""
 
 import tomllib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The decks show what the chapters store, ask nothing of another host, and fit the screen."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The student edition holds no solution, and the key holds every one."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Open an applet of a page, by mouse or by keyboard alone."""
 
 from playwright.sync_api import Locator, Page, expect

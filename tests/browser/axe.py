@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Ask axe-core about one part of an open page."""
 
 from importlib.resources import files

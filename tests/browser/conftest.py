@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One Chromium and one server of the built book for all tests of this folder.
 
 Without Chromium these tests are skipped, with a line at the end of the run that says so; where

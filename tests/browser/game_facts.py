@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the tests of the games compare with: the stored data and the rule of Chapter 5."""
 
 import ast

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a test asks of an open page. Evaluated in the page; each function returns complaints.
 window.pageChecks = (() => {
   const UNSEEN_BY_DESIGN =

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What tests of several applets share: modules in the page, its width, models as shipped."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Look at a page in every way that each page must stand, with as few loads as that takes.
 
 Three loads: in a wide light window, in a narrow dark one whose reader wants no motion, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The attention explorer: masks and counts, the heads' weights, and texts under another mask."""
 
 import math

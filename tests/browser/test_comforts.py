@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What stands around the text: previews of links, the page 404, copying, printing, downloading."""
 
 import gzip

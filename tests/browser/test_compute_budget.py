@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The calculator of the page says what chapter 13 says, from the chapter's own constants."""
 
 import ast

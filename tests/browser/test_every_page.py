@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every page of the built book, looked at in a browser: wide and narrow, light and dark.
 
 A page is opened three times for all its checks (see `surveying`). The root's ``index.html`` only

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The offline pack opens from a disk without a network: pages, formulas, search, applets."""
 
 import zipfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The games' scoring in the page is Python's and the chapters'."""
 
 import math

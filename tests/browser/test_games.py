@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The three games can be played, by mouse and by keyboard, and charge what Python says."""
 
 import math

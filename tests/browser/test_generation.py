@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The generation walkthrough writes as PyTorch does, shows each choice, and takes it back."""
 
 import math

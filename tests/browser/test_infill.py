@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Gaps are filled and priced in the page as PyTorch does it."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Who uses the Tab key sees where they are, and gets everywhere."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The mask-fill explorer answers as PyTorch does, by mouse and by keyboard."""
 
 import re

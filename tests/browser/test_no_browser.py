@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Without Chromium the tests of this folder are skipped with a loud line; under CI they fail."""
 
 import os

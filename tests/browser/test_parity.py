@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The forward pass of the pages is that of PyTorch: scores, caches, files, cuts and messages.
 
 Run with ``pytest -s`` to see what was measured.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The span-corruption playground: its pair, costs and writing are the package's."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The survey of a page complains of each planted fault, and of nothing else."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Three models on one sentence: their answers and costs are PyTorch's, by mouse and keyboard."""
 
 import math

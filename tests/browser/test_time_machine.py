@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The time machines: stored weights give in the page what they give in PyTorch, look by look."""
 
 import json

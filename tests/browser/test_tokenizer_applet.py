@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tokenisers of the page give the ids of the library, and the playground shows them."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A visit notes what a page asks for and what goes wrong, and forgives only what it is told to."""
 
 from pathlib import Path

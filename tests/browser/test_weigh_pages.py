@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The weight of a page is that of the files it asks for, by kind, against its limit."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Strings that try a tokeniser: pieces of the plays, random characters, and the edges."""
 
 import random

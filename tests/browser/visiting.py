@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Open a page as a reader would, and note what it asks for and what goes wrong."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Run the applets' modules on a blank page, beside the weights that PyTorch reads."""
 
 import base64

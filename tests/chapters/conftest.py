@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A small chapter to plant mistakes in, and the real chapters to check."""
 
 import shutil

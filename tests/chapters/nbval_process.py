@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Re-execute a notebook with nbval, in a process of its own."""
 
 import re

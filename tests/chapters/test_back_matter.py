@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The appendices keep up with the chapters: glossary, misconceptions, reference card, index."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every source of the bibliography can be found by a reader: DOI, arXiv id, address or ISBN."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The folder `binder/`, from which Binder makes an image in which every chapter runs."""
 
 import os

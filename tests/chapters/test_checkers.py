@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every exercise has a checker that accepts its solution and names the mistakes planted here."""
 
 import json

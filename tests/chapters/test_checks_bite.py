@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every check of the chapters turns red on a planted mistake, and only then."""
 
 import base64

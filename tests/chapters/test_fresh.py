@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A chapter's outputs are stale when, and only when, something it depends on changed."""
 
 from pathlib import Path

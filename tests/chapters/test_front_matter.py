@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The front matter keeps up with the chapters: map, first fine-tuning, page for teachers."""
 
 import re

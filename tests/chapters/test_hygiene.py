@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The stored chapters are clean, fresh, and equal to their twins."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every chapter ends with a quiz, and code decides which of its options are right."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The layout that everything stands on."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Chapters executed elsewhere: what is equal, what differs, and what the settings do."""
 
 import base64

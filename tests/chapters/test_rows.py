@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every row of what the book must teach still has its place."""
 
 import re

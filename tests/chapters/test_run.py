@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a run stores, records and refuses."""
 
 import json

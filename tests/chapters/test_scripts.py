@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The single-file scripts: made from the package, torch alone, the same numbers as the package."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The table of minutes for each stage of a check."""
 
 import sys

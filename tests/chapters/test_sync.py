@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Twin and notebook: what sync makes, keeps and refuses."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """No measured number is typed into a chapter's prose; what looks like one has its reason."""
 
 from pathlib import Path

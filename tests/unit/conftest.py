@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What every unit test starts from, and the tiny models that many of them share."""
 
 import importlib.util

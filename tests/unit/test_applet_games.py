@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the games ask and store: drawn by rule, unseen in training, and what the models answer."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The file of the time machines' applet is what the two records say."""
 
 import json

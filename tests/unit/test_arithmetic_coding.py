@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A text comes back from its code, and the code is as long as the text is surprising."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Scaled dot-product attention, its heads and its cache."""
 
 import math

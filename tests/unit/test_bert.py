@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """BERT: sees both sides, ignores padding, and equals the published implementation."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One blank, three ways to fill it."""
 
 from collections.abc import Callable

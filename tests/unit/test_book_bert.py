@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The word-piece BERT of the book: its rows, its loss, and, once trained, what its card says."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The recorded models are what their cards say: same text, same start, same result."""
 
 import hashlib

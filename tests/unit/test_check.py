@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the checkers of exercises share: kinds, predicates, verdicts, and how one is found."""
 
 import math

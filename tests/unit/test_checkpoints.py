@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Trained models on disk: everything comes back, and nothing else is accepted."""
 
 import json

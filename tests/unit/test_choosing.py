@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The study of chapter 12: rules that need no training, and what is timed."""
 
 from collections.abc import Iterator

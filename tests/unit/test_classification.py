@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Text classifiers: what is pooled, that padding has no part in it, and that they learn."""
 
 from collections.abc import Callable

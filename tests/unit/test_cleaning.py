@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Cleaning: what is spoken stays, what is printed around it goes."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Code lengths of whole texts, what has paid for itself, and arms that are kept."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The plays and reviews as loaded: exact passages, alphabet, splits, and the data card's counts."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The fast single-token step must be the model, only faster."""
 
 from collections.abc import Callable

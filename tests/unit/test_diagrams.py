@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Diagrams: the right parts in the right order, and no text outside of its box."""
 
 import io

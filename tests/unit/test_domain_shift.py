@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the study of plays and reviews trains on, starts from and scores."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Dropout with cheap random bits."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The study of chapter 14: marks, words, sparse layers, pronouns, and the sum of seconds."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The first layer: tokens, positions and segments added up."""
 
 import math

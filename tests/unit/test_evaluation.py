@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Perplexity and accuracy against numbers computed by hand."""
 
 import math

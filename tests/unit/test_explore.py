@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Explorers: one slider, all states inside, the first shown; live only for a person."""
 
 import re

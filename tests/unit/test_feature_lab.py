@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The feature lab: who chooses and who is judged, and statistics checked by hand."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fine-tuning `transformers` models: the classifier, the loss, and answers of every head."""
 
 from functools import partial

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Finished arms of a study: computed once, dropped with other settings, gone with the record."""
 
 import json

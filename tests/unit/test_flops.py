@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The formulas against torch's own count of the products that are really computed."""
 
 from collections.abc import Callable

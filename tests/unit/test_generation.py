@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Sampling: the cuts, the cache, and never a position that was not trained."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Noise drawn token by token: its shares, its lengths, and what it never does."""
 
 import pytest

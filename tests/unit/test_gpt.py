@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """GPT: causal, cached, tied, and the same function as the published implementation."""
 
 from collections.abc import Callable

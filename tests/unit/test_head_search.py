@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A planted head is found with its size; without one, the search stays inside its null."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A source of known entropy: each oracle against enumeration and the package's own batches."""
 
 import math

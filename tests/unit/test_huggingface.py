@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Published weights in our models: every number agrees, and what does not fit is refused."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Scores through the cache are scores without it; hits are what greedy decoding writes."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The in-context study: no film twice, intervals by hand, and an interrupted study goes on."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Moving the middle to the end, and nothing else."""
 
 from collections.abc import Callable

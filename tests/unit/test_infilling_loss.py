@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Batches of which some windows are rearranged, and a loss that knows nothing of it."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """States and weights are those of the forward pass; words keep their tokens; poolings by hand."""
 
 from collections.abc import Callable

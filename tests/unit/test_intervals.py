@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Intervals: they contain what they should, as often as they say."""
 
 import math

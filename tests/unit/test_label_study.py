@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The label study: no film on two sides, nested subsets, and statistics checked by hand."""
 
 import importlib

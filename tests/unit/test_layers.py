@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The Transformer block and its initial weights."""
 
 from collections.abc import Callable

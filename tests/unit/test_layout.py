@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The shape of the source tree, and what importing the package may do."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """LoRA by hand, against `peft` on the same weights, merged, and swapped."""
 
 import ast

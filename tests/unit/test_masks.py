@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The masks: who may look at whom."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Labelled texts by id: what stands in, the draw, and the named ones from a made-up cache."""
 
 from pathlib import Path

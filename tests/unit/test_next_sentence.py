@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The second objective of BERT: its layers, its loss, and what they are not."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The n-gram baselines: proper distributions, a hand-worked example, better than unigrams."""
 
 import numpy as np

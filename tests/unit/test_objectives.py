@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Targets, corruption and the losses that draw their own batches."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Exercises that name models of the hub: the page's own code with PRETRAIN_ONLINE=1, and without.
 
 The named models are tiny random ones in a made-up cache, and no connection may be opened.

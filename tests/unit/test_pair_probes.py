@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the study of next-sentence prediction judges with: scores, shared words, frozen states."""
 
 from collections.abc import Callable, Iterator

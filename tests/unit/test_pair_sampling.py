@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pairs of segments: which follow each other, and where those that do not come from."""
 
 from itertools import pairwise

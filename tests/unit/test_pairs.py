@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pairs of texts: how they are laid out and cut."""
 
 import pytest

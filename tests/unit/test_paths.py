@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where the files are, and the record of those that were asked for."""
 
 from pathlib import Path

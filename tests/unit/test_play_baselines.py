@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The rules without a model, on examples made by hand and on the test plays."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The labels of the plays: exact, without leaks through form, and split by play."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Marked names: those of the headings, in context, and new in validation and test."""
 
 from functools import cache

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Playgrounds: one control for each argument, live for a person, the first state in the page."""
 
 import matplotlib as mpl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Plot or review: pairs of equal length, films apart, nothing twice, the same draw each time."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figures: what is drawn is what the numbers say, and colour is never the only cue."""
 
 import io

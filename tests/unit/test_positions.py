@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Sinusoids and T5's relative buckets."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Probes find what is linear, nothing in noise, and control labels belong to types."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Prompts: written as they are read, the same in two parts as in one, and drawn without bias."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The probe: its sentences, its leans, and what it says where there is nothing to see."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Zeros, importances, and smaller matrices."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Published models: loaded quietly and without a network, or one sentence says what is missing."""
 
 import os

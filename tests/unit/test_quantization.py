@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Whole numbers and a scale for each row."""
 
 import pytest

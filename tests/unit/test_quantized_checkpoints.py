@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rounded snapshots on disk: close to the model, small, and damage is named."""
 
 import json

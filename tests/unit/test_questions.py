@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One question for all three models: each answer against a pass written out."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reported numbers: one string for the cell and for the page."""
 
 from types import SimpleNamespace

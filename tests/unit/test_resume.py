@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A run killed at any moment goes on as if nothing had happened."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """T5 writes: greedy and sampled, with and without cache, each output to its own end."""
 
 from collections.abc import Callable

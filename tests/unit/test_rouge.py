@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ROUGE on cases counted by hand, and what must hold for any two texts."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Laws from runs whose law is known: constants, bootstrap, curves of equal compute."""
 
 from functools import partial

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The study of scaling: what it trains and when, text read once, rates, the prediction."""
 
 import importlib

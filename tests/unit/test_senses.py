@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The sense sentences are as their file says; neighbours and cosines by hand."""
 
 from collections import Counter

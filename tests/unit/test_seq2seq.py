@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The losses of T5 and of prefixes: what is read, what is predicted, what is ignored."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Keys and shares: what makes a run independent of the number of processes."""
 
 import itertools

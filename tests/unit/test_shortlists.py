@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Bayes' rule on a shortlist."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Fetching packages: what arrives is complete and checked, or nothing is there."""
 
 import errno

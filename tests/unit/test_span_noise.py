@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which tokens are cut out: exact counts, and no choice more likely than another."""
 
 import math

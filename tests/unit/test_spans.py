@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Span corruption: sentinels, the way back, and the paper's own example."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tables of published models: what can be counted is counted, and agrees with the sources."""
 
 import json

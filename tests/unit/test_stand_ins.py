@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Models by hub id: what stands in offline, and the named ones from a made-up cache of the hub."""
 
 import json

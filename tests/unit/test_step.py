@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The shared step: what `fit` did before it was shared, bit by bit, and several losses at once."""
 
 import math

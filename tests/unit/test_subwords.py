@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Subword tokenisers: what they learn, what they give back, and what they refuse."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """T5: what each position may see, the cache, and the same function as the published code."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The T5 of the applets: its gaps are of any number and length, and it knows where they end."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pieces of HTML: the same facts as markup and as text, and nothing loaded from elsewhere."""
 
 import re

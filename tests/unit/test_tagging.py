@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Word taggers: which state a word is read at, that padding has no part in it, that they learn."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How the scripts of chapter 6 choose the examples that they ask."""
 
 from collections.abc import Callable, Iterator

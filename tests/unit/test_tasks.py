@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The tasks: prefixes in place, answers in words, nothing that two splits share."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Text to text: batches, losses, mixtures and answers, on tiny inputs."""
 
 import json

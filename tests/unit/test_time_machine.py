@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The looks of the time machines: kinds of characters, signs in texts, and when they look."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The dated facts are complete, in order, and cited; dates are read as they are written."""
 
 import re

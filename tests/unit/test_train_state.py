@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The saver: what is refused, and that nothing is lost by it."""
 
 import json

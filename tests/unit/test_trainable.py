@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Freezing by patterns of names, and taking out and putting back what was trained."""
 
 import pytest

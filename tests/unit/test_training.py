@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The training loop: schedule, decay groups, clipping, history, and that it trains."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Examples for fine-tuning: where labels of words and ends of spans land, and what padding adds."""
 
 from typing import Any

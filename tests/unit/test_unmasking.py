@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Filling masks over several rounds."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A cache of the hub that holds tiny random models and texts under real ids, for tests."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Train a small BERT on a text and judge it on hidden characters of unseen text.
 
 Chapter 5 of the book in one file: corruption, encoder, loss, and the table of the chapter against

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Kneser-Ney on torch tensors, the count model of chapter 4 without NumPy.
 
 Papers: Kneser & Ney 1995; Chen & Goodman 1999 for the three discounts.

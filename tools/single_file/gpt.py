@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Train a small GPT on a text and judge it on unseen text, beside models that count.
 
 Chapter 4 of the book in one file: the model, its loss and the table of the chapter, all judged on

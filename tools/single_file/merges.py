@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Byte-pair encoding in plain Python: the vocabulary of chapter 3 without a library.
 
 Paper: Sennrich et al. 2016 (arXiv:1508.07909), section 3.2.

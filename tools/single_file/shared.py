@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What all three scripts need: two texts, a training loop, a table, and a record of the run.
 
 Implemented: `train` is the loop of `pretrain.training.fit` without resume, evaluation on the way

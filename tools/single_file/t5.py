@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Train a small T5 on a text and judge which labels it has learned on unseen text.
 
 Chapter 6 of the book in one file: subwords, span corruption, encoder-decoder, loss, and the table

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 1: what an objective sees, and two guessing games."""
 
 import math

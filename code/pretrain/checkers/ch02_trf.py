@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 2: the spread of scores, a count, the rank of a head, packed documents."""
 
 import math

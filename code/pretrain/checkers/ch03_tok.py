@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 3: merges, a sum over cuts, unknowns, doubles, sentences that fit."""
 
 import json

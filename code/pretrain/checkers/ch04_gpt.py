@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 4: the objective, top-p, its gradient, context, typical tokens."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 5: fates, the gradient, hidden spans, failures, next sentences."""
 
 import numpy as np

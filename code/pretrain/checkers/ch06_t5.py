@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 6: buckets, how much text fits, a prefix instead, titles, names of holes."""
 
 import math

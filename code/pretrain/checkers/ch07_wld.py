@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 7: bits of a text, perplexity and accuracy, prefixes, equal predictions."""
 
 import math

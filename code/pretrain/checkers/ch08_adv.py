@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 8: bytes that pay, k as a formula, two models in one, traces of a leak."""
 
 import math

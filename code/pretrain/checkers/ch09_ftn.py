@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 9: best words, a fair start, a continuation's price, two sizes, a gap.
 
 Its exercises run on whatever model answers to a name. They are asked for what holds for all.

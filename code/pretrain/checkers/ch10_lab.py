@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 10: a cone by hand, a measured one, heads, a tie, discoveries, a claim."""
 
 import itertools

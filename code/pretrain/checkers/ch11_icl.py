@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 11: what shots cost, calibration, a planted answer, summaries on demand."""
 
 import numpy as np

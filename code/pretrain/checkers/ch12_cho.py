@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 12: five orders, passes, a rule that fails, BERT with a decoder, finding."""
 
 from pretrain.checkers.checker import Checker, Part

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 13: a budget, the best division, a fit to less, a smaller model in use."""
 
 from pretrain.checkers.checker import Checker, Part

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 14: memory, carbon, coarser rounding, a grouping that means nothing."""
 
 from pretrain.checkers.checker import Checker, Part

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One exercise's checker, and the verdict on an answer to it."""
 
 from collections.abc import Mapping

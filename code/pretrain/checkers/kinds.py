@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What an exercise may ask for: a number, numbers, one of some words, words, a function.
 
 A kind *reads* an answer into a plain value that predicates can judge without fear. An answer of

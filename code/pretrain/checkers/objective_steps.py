@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checker of chapter 4, second part: the causal objective, one step at a time."""
 
 from itertools import pairwise

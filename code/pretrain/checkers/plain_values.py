@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Answers as plain values, and words for what an answer is.
 
 Readers hand over Python numbers, lists, arrays and tensors. Here they become one thing, without

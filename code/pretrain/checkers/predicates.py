@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Tests of an answer, and the mistakes that come back in chapter after chapter.
 
 A predicate takes the plain value that a kind has read (:mod:`pretrain.checkers.kinds`) and says

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which module holds the checkers of which chapter.
 
 The name of a module says it: ``ch04_gpt`` checks the exercises ``ex-gpt-…`` of chapter 4. No list

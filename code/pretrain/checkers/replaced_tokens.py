@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checker of chapter 5, second part: replaced-token detection."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Checkers of chapter 1, second part: an audit of a corpus, PCA, word vectors by counting."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Keys of the quizzes: each computes words that only the right option of its question contains.
 
 One module a chapter, ``ch04_gpt.py`` for ``04_gpt``; one function a question, ``quiz_gpt_passes``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Right answers to the quiz of chapter 1, computed."""
 
 import json

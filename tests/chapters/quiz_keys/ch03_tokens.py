@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Keys of the quiz of chapter 3."""
 
 import math

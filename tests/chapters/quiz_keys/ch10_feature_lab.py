@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Right answers to the quiz of chapter 10, computed."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Answers planted in the exercises: right ones, and wrong ones with words of the hint due to them.
 
 One module a chapter, named as the module of its checkers. Right answers are computed in another

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Answers to the exercises of chapter 5."""
 
 from wrong_answers import Planted, but

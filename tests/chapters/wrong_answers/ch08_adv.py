@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Answers to the exercises of chapter 8."""
 
 import math
