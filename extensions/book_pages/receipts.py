@@ -81,8 +81,7 @@ class ReceiptsDirective(SphinxDirective):
         """
         self.env.note_dependency(str(Path(self.env.srcdir) / RECEIPTS))
         rows = [
-            f"| {{doc}}`/chapters/{name}` | {duration(one['wall'])} | {one['cpu']:.0f} | "
-            f"{memory(one['peak'])} |"
+            _row(name, one)
             for name, one in load_receipts(Path(self.env.srcdir)).items()
             if f"chapters/{name}" in self.env.found_docs
         ]
@@ -92,3 +91,12 @@ class ReceiptsDirective(SphinxDirective):
         container = nodes.container(classes=["receipts"])
         self.state.nested_parse(StringList([*head, *rows], source=RECEIPTS), 0, container)
         return list(container.children)
+
+
+def _row(name: str, receipt: dict[str, Any]) -> str:
+    """Write a chapter's row; a number and its unit stay on one line of the narrow table."""
+    time, peak = (
+        text.replace(" ", "\N{NO-BREAK SPACE}")
+        for text in (duration(receipt["wall"]), memory(receipt["peak"]))
+    )
+    return f"| {{doc}}`/chapters/{name}` | {time} | {receipt['cpu']:.0f} | {peak} |"
