@@ -162,4 +162,4 @@ def make_objective(options: ObjectiveOptions, tokenizer: AnyTokenizer, seq_len: 
     try:
         return KINDS[options.kind].make(options, tokenizer, seq_len)
     except ValueError as error:  # a role that no token plays, or rates that cut nothing
-        raise ConfigError(f'objective "{options.kind}" and [tokenizer]: {error}') from error
+        raise ConfigError(f'[objective] kind = "{options.kind}": {error}') from error
