@@ -21,6 +21,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"pretrain": ROOT / "code", "single_file": ROOT / "tools"}
 NAMES = ("gpt", "bert", "t5")
+LICENCE = "# SPDX-License-Identifier: MIT"
 ALLOWED = {"torch", *sys.stdlib_module_names}
 NO_NUMPY = """# torch works without NumPy, which this file does not need, and would warn about it.
 warnings.filterwarnings("ignore", "Failed to initialize NumPy", UserWarning)
@@ -173,7 +174,7 @@ class Bundle:
         main_path = FOLDERS["single_file"] / "single_file" / f"{name}.py"
         doc = ast.get_docstring(ast.parse(main_path.read_text(encoding="utf-8")))
         note = "Made from the book's package by `make scripts`; edit that, not this file."
-        chunks = [f'"""{doc}\n\n{note}\n"""\n', *self._imports()]
+        chunks = [f'{LICENCE}\n"""{doc}\n\n{note}\n"""\n', *self._imports()]
         for module_name in self._sorted():
             module = self.modules[module_name]
             if module_name != self.main:
