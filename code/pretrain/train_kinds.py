@@ -12,12 +12,14 @@ configuration, its check, the command's help, the vocabulary and the model all c
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT
 from pretrain.checkpoints import AnyTokenizer
 from pretrain.gpt import GPT
 from pretrain.objectives import IGNORE_INDEX, causal_targets, corrupt_mlm
+from pretrain.seq2seq import prefix_targets
 from pretrain.span_noise import count_spans
 from pretrain.spans import corrupt_spans
 from pretrain.t5 import T5, shift_right
@@ -136,10 +138,52 @@ def _spans_sum(pad_id: int) -> Callable[[nn.Module, Batch], Tensor]:
     return loss_sum
 
 
+@dataclass(frozen=True)
+class PrefixOptions(ObjectiveOptions):
+    """[objective] kind = "prefix": a GPT reads a prefix in both directions, predicts the rest."""
+
+    min_prefix_len: int = option("shortest prefix, in tokens", default=1, low=0)
+    max_prefix_len: int | None = option("longest; none = data.seq_len", default=None, low=0)
+
+
+def _prefix(options: PrefixOptions, tokenizer: AnyTokenizer, seq_len: int) -> Objective:
+    """Cut each window where its generator says, all lengths of the prefix equally likely.
+
+    Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.2.1, "prefix LM", and 3.2.3 for the
+        random place of the cut.
+    """
+    shortest = options.min_prefix_len
+    longest = seq_len if options.max_prefix_len is None else options.max_prefix_len
+    if not shortest <= longest <= seq_len:
+        raise ValueError(
+            f"expected min_prefix_len <= max_prefix_len <= data.seq_len = {seq_len}, "
+            f"got {shortest} and {longest}"
+        )
+
+    def cut(window: Tensor, generator: Generator) -> Pair:
+        """Draw a prefix, and leave labels only behind it."""
+        prefix_lens = torch.randint(shortest, longest + 1, (1,), generator=generator)
+        inputs, labels = prefix_targets(window[None], prefix_lens)
+        return Pair(inputs[0], labels[0])
+
+    return Objective(seq_len + 1, cut, _prefix_sum, tokenizer.pad_id)
+
+
+def _prefix_sum(model: nn.Module, batch: Batch) -> Tensor:
+    """Sum the losses of a GPT that sees each prefix from both sides.
+
+    The first label is that of the prefix's last token. Without a prefix it is that of the first
+    token, and a prefix of that one token is the same: every position sees it anyway.
+    """
+    prefix_lens = (batch.labels != IGNORE_INDEX).int().argmax(dim=1) + 1
+    return summed_cross_entropy(model(batch.inputs, prefix_lens=prefix_lens), batch.labels)
+
+
 KINDS: dict[str, Kind] = {
     "causal": Kind(CausalOptions, GPT, _causal),
     "masked": Kind(MaskedOptions, BERT, _masked),
     "spans": Kind(SpansOptions, T5, _spans, needs_sentinels=True),
+    "prefix": Kind(PrefixOptions, GPT, _prefix),
 }
 """Every kind of objective by its name in [objective]."""
 
