@@ -121,6 +121,19 @@ def test_the_checks_of_a_change_are_those_of_the_repository():
     assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+def test_chapters_are_executed_as_the_makefile_does():
+    """With its options, and on one thread, from which the stored outputs came."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    options = re.search(r"^NBVAL := (.*)$", makefile, re.M)[1]
+    threads = re.search(r"^OMP_NUM_THREADS \?= (\d+)$", makefile, re.M)[1]
+    called = [text for file in FILES for text in commands(file) if "--nbval" in text]
+    assert len(called) == 2
+    assert all(text == f".venv/bin/python -m pytest {options} chapters/*.ipynb" for text in called)
+    for file in FILES:
+        if any("-m pytest" in text for text in commands(file)):
+            assert workflow(file)["env"]["OMP_NUM_THREADS"] == threads, file.name
+
+
 def test_the_oldest_versions_are_those_that_the_project_promises():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     matrix = jobs(ROOT / ".github/workflows/weekly.yml")["versions"]["strategy"]["matrix"]
