@@ -69,6 +69,8 @@ class Setting:
     """Whether the kernel's user may write nothing but a scratch folder."""
     python: str = sys.executable
     """Interpreter whose ipykernel runs the cells."""
+    cell_seconds: int = 600
+    """Longest time that a cell may take; the tests allow as much."""
 
     def __post_init__(self) -> None:
         """Refuse what no kernel can have.

@@ -141,7 +141,8 @@ def _execute(
     root: Path,
 ) -> tuple[str | None, dict[str, float]]:
     """Run the cells; give the error, if one stopped them, and what the run cost."""
-    client = make_client(notebook, folder_of(setting, root), make_manager(setting, scratch, group))
+    manager = make_manager(setting, scratch, group)
+    client = make_client(notebook, folder_of(setting, root), manager, setting.cell_seconds)
     started = client.setup_kernel(
         env=environment(setting, make_home(setting, scratch)), cleanup_kc=True
     )
@@ -226,7 +227,7 @@ def _settings(options: argparse.Namespace) -> list[Setting]:
     return [
         Setting(
             threads, place, options.one_core, options.memory_gb and options.memory_gb * 1e3,
-            options.read_only_data, options.python,
+            options.read_only_data, options.python, options.cell_seconds,
         )
         for place, threads in product(options.places, options.threads)
     ]  # fmt: skip
@@ -247,9 +248,8 @@ def _parser() -> argparse.ArgumentParser:
         "--python", type=os.path.abspath, default=sys.executable, metavar="PATH",
         help="interpreter whose ipykernel runs the cells",
     )  # fmt: skip
-    parser.add_argument(
-        "--read-only-data", action="store_true", help="as a user who cannot write data/"
-    )
+    parser.add_argument("--read-only-data", action="store_true", help="as a user without rights")
+    parser.add_argument("--cell-seconds", type=int, default=600, metavar="N", help="at most")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the results as JSON")
     parser.add_argument("--into", type=Path, default=INTO, help="folder for executed notebooks")
     return parser

@@ -125,13 +125,16 @@ def execute(notebook: NotebookNode, path: Path) -> tuple[list[str], dict[str, fl
     return data_files(opened), meter.receipt()
 
 
-def make_client(notebook: NotebookNode, folder: Path, manager: Any = None) -> NotebookClient:
+def make_client(
+    notebook: NotebookNode, folder: Path, manager: Any = None, seconds: int = CELL_SECONDS
+) -> NotebookClient:
     """Make what executes a notebook: one kernel, no notes of the time, quiet logs.
 
     Args:
         notebook: Its outputs will be replaced.
         folder: The kernel's working folder.
         manager: Starts the kernel; None = this environment's.
+        seconds: A cell may take no longer.
 
     Returns:
         The client, its kernel not started yet.
@@ -140,7 +143,7 @@ def make_client(notebook: NotebookNode, folder: Path, manager: Any = None) -> No
         notebook,
         km=manager,
         kernel_name=NOTEBOOK_METADATA["kernelspec"]["name"],
-        timeout=CELL_SECONDS,
+        timeout=seconds,
         record_timing=False,
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(folder)}},
@@ -156,7 +159,7 @@ def run_cells(client: NotebookClient, notebook: NotebookNode, path: Path) -> Non
         path: Its file, for messages.
 
     Raises:
-        ChapterError: A cell raised, took more than ten minutes, or its kernel died; it is named.
+        ChapterError: A cell raised, took too long, or its kernel died; it is named.
     """
     client.reset_execution_trackers()
     for index, cell in enumerate(notebook.cells):
@@ -166,7 +169,7 @@ def run_cells(client: NotebookClient, notebook: NotebookNode, path: Path) -> Non
             message = _COLOURS.sub("", str(error))
             raise ChapterError(f"{path.name}, cell {index} raised:\n{message}") from error
         except TimeoutError as error:
-            raise ChapterError(f"{path.name}, cell {index}: over {CELL_SECONDS} s") from error
+            raise ChapterError(f"{path.name}, cell {index}: over {client.timeout} s") from error
         except DeadKernelError as error:
             raise ChapterError(f"{path.name}, cell {index}: its kernel died") from error
 

@@ -183,6 +183,10 @@ class TestRun:
         plant(book, "import os\nos.kill(os.getpid(), 9)")
         assert str(run(book).error) == "07_planted.ipynb, cell 1: its kernel died"
 
+    def test_a_cell_that_takes_too_long_is_recorded(self, book: Path):
+        plant(book, "import time\ntime.sleep(60)")
+        assert str(run(book, cell_seconds=1).error) == "07_planted.ipynb, cell 1: over 1 s"
+
     def test_threads_folder_and_core_are_as_asked_for(self, book: Path):
         see = "import os\nprint(os.environ['OMP_NUM_THREADS'], os.path.basename(os.getcwd()))"
         plant(book, see, output="3 chapters\n")
