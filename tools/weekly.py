@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What the weekly workflow needs beside its commands: `.github/workflows/weekly.yml`.
 
-`newest` prints the direct dependencies without their pins. `note KEY` hands what became of a job's
-steps to the job that reports. `report` turns the notes of all jobs into the text of an issue.
-A step that did not run counts as failed: a report must not pass what nobody looked at.
+`newest` prints the direct dependencies without their pins. `slice` names the modules that are
+mutated this week. `note KEY` hands what became of a job's steps to the job that reports. `report`
+turns the notes of all jobs into the text of an issue. A step that did not run counts as failed: a
+report must not pass what nobody looked at.
 """
 
 import argparse
+import datetime
 import json
+import math
 import os
 import re
 import sys
@@ -19,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = {"jupyter-book": "<2"}  # version 2 ignores _config.yml
 PASSED = "passed"
+N_MODULES = 3  # all modules would take hours
 
 
 def newest(project: str, requirements: str) -> list[str]:
@@ -36,6 +40,20 @@ def newest(project: str, requirements: str) -> list[str]:
     lines = [line.partition("#")[0].strip() for line in requirements.splitlines()]
     names = [re.split(r"[=<>~!\s]", line)[0] for line in lines if line]
     return bounded + [name + KEPT.get(name, "") for name in names]
+
+
+def week_slice(modules: list[str], week: int) -> list[str]:
+    """Name some modules, so that all have their turn within a few months.
+
+    Args:
+        modules: All of them.
+        week: Number of the week.
+
+    Returns:
+        At most N_MODULES of them.
+    """
+    n_slices = math.ceil(len(modules) / N_MODULES)
+    return modules[week % n_slices :: n_slices]
 
 
 def note(steps: str) -> str:
@@ -94,7 +112,7 @@ def _append(variable: str, text: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one of the three commands.
+    """Run one of the commands.
 
     Args:
         arguments: Command-line words; None = those of this process.
@@ -105,6 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("newest", help="print requirements.in without pins")
+    commands.add_parser("slice", help="name the modules to mutate this week")
     noting = commands.add_parser("note", help="hand on what $STEPS says")
     noting.add_argument("key", help="the name of the job's output")
     reporting = commands.add_parser("report", help="write what $NEEDS says")
@@ -113,6 +132,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "newest":
         files = (ROOT / name for name in ("pyproject.toml", "requirements.in"))
         print("\n".join(newest(*(file.read_text(encoding="utf-8") for file in files))))
+    elif options.command == "slice":
+        table = tomllib.loads((ROOT / "tools" / "mutation.toml").read_text(encoding="utf-8"))
+        week = datetime.date.today().toordinal() // 7  # goes on over the end of a year
+        print(" ".join(week_slice(table["modules"], week)))
     elif options.command == "note":
         _append("GITHUB_OUTPUT", f"{options.key}={note(os.environ['STEPS'])}")
     else:

@@ -22,6 +22,22 @@ def test_the_newest_versions_have_no_pin_but_a_needed_limit(repository: Path):
     assert len(found) > 35
 
 
+def test_every_module_has_its_week():
+    modules = [f"module_{number}" for number in range(10)]
+    slices = [weekly.week_slice(modules, week) for week in range(2000, 2004)]
+    assert sorted(name for one in slices for name in one) == modules
+    assert max(len(one) for one in slices) <= weekly.N_MODULES
+    assert weekly.week_slice(modules, 2004) == slices[0]
+
+
+def test_the_slice_of_this_week_is_listed(repository: Path, capsys: pytest.CaptureFixture[str]):
+    weekly.main(["slice"])
+    listed = (repository / "tools" / "mutation.toml").read_text(encoding="utf-8")
+    named = capsys.readouterr().out.split()
+    assert named
+    assert all(f'"{name}"' in listed for name in named)
+
+
 def test_a_job_hands_on_what_failed_and_what_did_not_run():
     assert weekly.note(steps(a="success", b="success")) == "passed"
     assert weekly.note(steps(a="success", b="failure", c="skipped")) == "b (failure), c (skipped)"
