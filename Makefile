@@ -10,6 +10,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
 CHAPTER ?=
 # How make rerun executes them: OPTIONS="--threads 1 2 --from root --memory-gb 2"; --help lists all.
 OPTIONS ?=
+# make mutate MODULES="masks spans" changes these modules alone.
+MODULES ?=
 # make sync FROM=notebook brings edits of a notebook to its twin.
 FROM ?=
 
@@ -33,7 +35,7 @@ STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab sync run lint test book student key print slides offline bench scripts lock clean rerun audit
+.PHONY: help setup lab sync run lint test book student key print slides offline bench scripts lock clean rerun audit mutate soak
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -123,3 +125,9 @@ rerun: setup ## execute the chapters elsewhere, as OPTIONS say, and compare them
 audit: ## ask for known security holes of the pinned packages; needs a network
 	@test -x $(AUDIT)/pip-audit || { $(PYTHON) -m venv .venv/audit && $(AUDIT)/python -m pip install --quiet pip-audit==2.10.1; }
 	@$(AUDIT)/python tools/audit.py --program $(AUDIT)/pip-audit
+
+mutate: setup ## change the package in small ways and list the changes that no test notices; hours
+	$(BIN)/python tools/mutate.py $(MODULES)
+
+soak: setup ## kill training runs 50 times and compare how they end; results go to data/runs/soak.json
+	@$(BIN)/python tools/soak.py $(OPTIONS)
