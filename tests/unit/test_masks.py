@@ -76,6 +76,29 @@ def test_cross_mask_is_the_source_padding_for_each_target_query() -> None:
     assert mask[0, 0].tolist() == [[True, False, True]] * 4
 
 
+def test_one_token_sees_itself() -> None:
+    """The shortest sequence there is, in every mask that is made from a length."""
+    one = torch.ones(1, 1, dtype=torch.bool)
+    for mask in (causal_mask(1), bidirectional_mask(1), cross_mask(1, torch.ones(1, 1))[0, 0]):
+        assert torch.equal(mask, one)
+
+
+def test_cross_mask_keeps_the_sequences_of_a_batch_apart() -> None:
+    """Each target reads its own source."""
+    mask = cross_mask(2, torch.tensor([[1, 0], [1, 1]]))
+    assert mask[:, 0].tolist() == [[[True, False]] * 2, [[True, True]] * 2]
+
+
+def test_masks_are_made_where_their_data_are() -> None:
+    """A mask on another device than the scores would stop the first attention on a GPU.
+
+    The device "meta", which holds shapes and no numbers, is one that every machine has.
+    """
+    made = [causal_mask(3, device="meta"), bidirectional_mask(3, device="meta")]
+    made.append(additive_mask(made[0]))
+    assert [mask.device.type for mask in made] == ["meta"] * 3
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_additive_mask_adds_zero_or_minus_infinity(dtype: torch.dtype) -> None:
     """Softmax of scores plus the mask gives exactly no weight to what is hidden."""
@@ -99,6 +122,11 @@ BAD: dict[str, tuple[Callable[[], Tensor], str]] = {
     "bidirectional": (lambda: bidirectional_mask(0), "expected seq_len >= 1, got 0"),
     "padding, 1-D": (lambda: padding_mask(torch.ones(3)), r"shape \(B, S\), got \(3,\)"),
     "padding, 2s": (lambda: padding_mask(torch.full((1, 2), 2)), r"only 0 and 1, got \[2\]"),
+    "padding, many": (
+        lambda: padding_mask(torch.arange(9)[None]),
+        r"got \[0, 1, 2, 3, 4\]$",  # the first five are enough to see what is wrong
+    ),
+    "padding, fractions": (lambda: padding_mask(torch.full((1, 2), 0.5)), r"got \[0.5\]"),
     "padding, empty": (
         lambda: padding_mask(torch.tensor([[1, 0], [0, 0]])),
         r"a real token in every sequence, got none in rows \[1\]",
