@@ -34,6 +34,7 @@ from chapters import (
 COPIED = (  # what the pages' directives read, and what comes with every copy
     "LICENSE",
     "LICENSE-text.md",
+    "CONTRIBUTING.md",  # a page takes its steps from it
     "_toc.yml",
     "extensions",
     "data/runs",
