@@ -18,7 +18,7 @@ from pretrain.sharding import keyed_generator
 from pretrain.text_to_text import Batch, collate
 from pretrain.tokenization import CharTokenizer
 from pretrain.train_config import check_config, load_config
-from pretrain.train_kinds import CausalOptions, PrefixOptions, make_objective
+from pretrain.train_kinds import KINDS, CausalOptions, PrefixOptions, make_objective
 from pretrain.train_objectives import Objective, n_predicted
 from pretrain.train_options import ConfigError
 
@@ -173,3 +173,11 @@ def test_the_example_reads_and_predicts_all_of_the_window() -> None:
     """Prefixes of 1 to 64 tokens of windows of 65."""
     made = load_config(ROOT / "experiments" / "configs" / "prefix_lm.toml")
     assert (made.objective.min_prefix_len, made.objective.max_prefix_len) == (1, made.data.seq_len)
+
+
+def test_a_kind_stands_in_one_module() -> None:
+    """No other part of the command names one, so a new kind changes no line of another module."""
+    for path in (ROOT / "code" / "pretrain").glob("train*.py"):
+        text = path.read_text(encoding="utf-8")
+        named = [kind for kind in KINDS if f'"{kind}"' in text]
+        assert named == (list(KINDS) if path.name == "train_kinds.py" else []), path.name
