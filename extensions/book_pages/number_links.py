@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Link a number in the prose to the cell that computed it.
 
 A chapter's numbers reach its prose through ``pretrain.report``, which prints a line in the cell and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The directives ``{run-inputs}`` and ``{sources}``: from what the chapters' outputs were made.
 
 ``{run-inputs}`` shows for each chapter the seeds that its code names, the data files that its last

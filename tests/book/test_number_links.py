@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A number in the prose leads to the cell that computed it; a page shows what each run read."""
 
 import ast
