@@ -24,9 +24,9 @@ from pretrain.paths import replacing
 from pretrain.seq2seq import span_corruption_loss
 from pretrain.t5 import T5
 from pretrain.training import fit
-from soak_runs import CHECKPOINT_EVERY, EVALUATE_EVERY, LAST, MODEL_SIZES, N_STEPS
+from soak_runs import CHECKPOINT, CHECKPOINT_EVERY, EVALUATE_EVERY, LAST, MODEL_SIZES, N_STEPS
 
-BATCH: dict[str, Any] = {"batch_size": 4, "seq_len": 24}
+BATCH: dict[str, Any] = {"batch_size": 8, "seq_len": 24}
 N_SPECIAL = 8
 """Ids below the characters': padding, mask, sentinels."""
 
@@ -50,7 +50,7 @@ def main(kind: str, text: Path, folder: Path) -> None:
     history = fit(
         model, told(batch_loss), n_steps=N_STEPS, lr=1e-3, n_warmup=3, relative_lr=kind == "spans",
         generator=torch.Generator().manual_seed(1), evaluate=evaluate,
-        evaluate_every=EVALUATE_EVERY, checkpoint=folder / "checkpoint.safetensors",
+        evaluate_every=EVALUATE_EVERY, checkpoint=folder / CHECKPOINT,
         checkpoint_every=CHECKPOINT_EVERY, progress=False,
     )  # fmt: skip
     print(LAST, flush=True)

@@ -27,15 +27,16 @@ KINDS = ("causal", "masked", "spans")
 """Objectives: of a GPT, a BERT, a T5."""
 WAYS = ("train", "fit")
 """The command `pretrain.train`, and the function `pretrain.training.fit`."""
-N_STEPS, CHECKPOINT_EVERY, EVALUATE_EVERY = 60, 3, 10
+N_STEPS, CHECKPOINT_EVERY, EVALUATE_EVERY = 60, 2, 15
 LAST = "all steps are done"
 """What a run of `soak_fit` says after its last step."""
-MODEL_SIZES: dict[str, Any] = {"d_model": 96, "n_layers": 2, "n_heads": 4, "dropout_prob": 0.1}
-RESULTS = ("history.json", "model.safetensors", "checkpoint.safetensors")
+MODEL_SIZES: dict[str, Any] = {"d_model": 128, "n_layers": 2, "n_heads": 4, "dropout_prob": 0.1}
+CHECKPOINT = "checkpoint.safetensors"
+RESULTS = ("history.json", "model.safetensors", CHECKPOINT)
 """Files that must equal those of the undisturbed run, byte for byte."""
 SECONDS = 300
 """After which a run that neither steps nor ends is given up."""
-LOOK = 2e-4
+LOOK = 5e-4
 """Seconds between two looks for a temporary file."""
 
 
@@ -127,7 +128,7 @@ class Attempt:
             steps = draw.randint(1, 7)
             self._wait(lambda: self.steps_seen >= steps)
             if phase == "writing":
-                self._wait(lambda: bool(self.left_behind()))
+                self._wait(lambda: CHECKPOINT in self.left_behind())
             else:
                 self._wait(lambda: False, draw.uniform(0, 0.03))
         self.process.kill()
@@ -145,7 +146,7 @@ class Attempt:
 
     def _phase(self) -> str:
         """Tell from what a killed process said and left behind where it was hit."""
-        if "checkpoint.safetensors" in self.left_behind():
+        if CHECKPOINT in self.left_behind():
             return "writing"
         if self.is_last_step_done:
             return "finishing"
@@ -154,10 +155,11 @@ class Attempt:
     def _read(self) -> None:
         """Follow what the process says."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.startup_seconds = self.startup_seconds or time.perf_counter() - self._begin
-            self.steps_seen += line.startswith("step")
-            self.is_last_step_done |= line.startswith((f"step {N_STEPS}/{N_STEPS}", LAST))
+        with self.process.stdout as lines:
+            for line in lines:
+                self.startup_seconds = self.startup_seconds or time.perf_counter() - self._begin
+                self.steps_seen += line.startswith("step")
+                self.is_last_step_done |= line.startswith((f"step {N_STEPS}/{N_STEPS}", LAST))
 
     def _wait(self, ready: Callable[[], bool], seconds: float = SECONDS) -> None:
         """Wait for something, for the process's end, or for a time."""
@@ -224,7 +226,7 @@ def _config(kind: str, text: Path, folder: Path) -> dict[str, dict[str, object]]
         "model": MODEL_SIZES,
         "objective": {"kind": kind},
         "training": {
-            "n_steps": N_STEPS, "batch_size": 4, "lr": 1e-3, "n_warmup": 3,
+            "n_steps": N_STEPS, "batch_size": 8, "lr": 1e-3, "n_warmup": 3,
             "relative_lr": kind == "spans", "evaluate_every": EVALUATE_EVERY,
             "evaluation_batches": 1,
         },

@@ -69,10 +69,38 @@ class Finished:
 def test_another_loss_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "Attempt", Finished)
     tally = soak.Tally()
-    message = r"fit masked, killed in step, resumed to the end: history\.json is not that of"
+    message = r"fit masked, killed in step, resumed to the end: history\.json not as in the undis"
     with pytest.raises(SoakError, match=message):
         soak.soak([soak.Plan("fit", "masked", ["step"])], 0, tmp_path, tally)
     assert (tally.hit.total(), tally.exact) == (1, 0)
+
+
+def test_a_kill_that_comes_too_late_is_made_up_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that ended first is compared too; the kill that it escaped is another run's."""
+    hits = iter([None, "step", "finishing", "writing"])
+    monkeypatch.setattr(Finished, "kill", lambda *_: next(hits))
+    monkeypatch.setattr(Finished, "finish", lambda _: None)
+    monkeypatch.setattr(soak, "Attempt", Finished)
+    tally, lines = soak.Tally(), []
+    plan = soak.Plan("fit", "causal", ["step", "step", "writing"])
+    soak.soak([plan], 0, tmp_path, tally, lines.append)
+    assert tally.hit == {"step": 1, "finishing": 1, "writing": 1}
+    assert (tally.missed, tally.runs, tally.exact) == (1, 3, 3)
+    assert [line.split("killed in ")[1] for line in lines] == [
+        "nothing; ended exactly", "step, finishing; ended exactly", "writing; ended exactly",
+    ]  # fmt: skip
+
+
+def test_a_soak_that_never_hits_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Finished, "kill", lambda *_: None)
+    monkeypatch.setattr(Finished, "finish", lambda _: None)
+    monkeypatch.setattr(soak, "Attempt", Finished)
+    with pytest.raises(SoakError, match="21 runs ended before the moment"):
+        soak.soak([soak.Plan("fit", "causal", ["step"])], 0, tmp_path, soak.Tally())
 
 
 @pytest.mark.parametrize("name", ["checkpoint.safetensors", "history.json"])
