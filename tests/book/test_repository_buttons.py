@@ -185,6 +185,10 @@ def test_pages_of_a_known_repository(small_book: Path, tmp_path: Path):
     assert (small_book / links["Colab"].partition("/blob/main/")[2]).is_file()
     assert (small_book / links["Suggest an edit"].partition("/edit/main/")[2]).is_file()
     first = pages.parsed(html / "chapters" / "index.html")
+    for one, source in ((page, PATH), (first, "chapters/index.md")):  # a notebook, a page of text
+        (report,) = [a for a in one.select(".dropdown-item") if "mistake" in a.get_text()]
+        title = parse_qs(urlsplit(str(report["href"])).query)["title"]
+        assert title == [f"On the page {source}"]
     assert "Binder" not in first.get_text()  # a page of text is no notebook
     base = "https://some-one.github.io/the.book/"
     assert page.select_one("link[rel=canonical]")["href"] == f"{base}chapters/05_bert.html"
