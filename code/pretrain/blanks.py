@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pretrain.bert import BERT
-from pretrain.evaluation import evaluating, masked_log_probs
+from pretrain.evaluation import evaluating, in_parts, masked_log_probs, taken
 from pretrain.gpt import GPT
 from pretrain.objectives import IGNORE_INDEX
 
@@ -31,7 +31,7 @@ def blank_log_probs(
         Log-probabilities, float (N, V).
 
     Raises:
-        ValueError: The shapes do not fit.
+        ValueError: The shapes do not fit, ids outside the vocabulary, or batch_size < 1.
     """
     _check_places(windows, places)
     hidden = places[:, None] == torch.arange(windows.shape[1])  # (N, T), one True a row
@@ -54,15 +54,14 @@ def left_log_probs(model: GPT, windows: Tensor, places: Tensor, *, batch_size: i
         Log-probabilities, float (N, V).
 
     Raises:
-        ValueError: The shapes do not fit, or a place has nothing to its left.
+        ValueError: The shapes do not fit, a place has nothing to its left, ids outside the
+            vocabulary, or batch_size < 1.
     """
     _check_places(windows, places, first=1)
     with evaluating(model):
         parts = [
             model(batch)[torch.arange(len(batch)), place - 1].log_softmax(dim=-1)
-            for batch, place in zip(
-                torch.split(windows, batch_size), torch.split(places, batch_size), strict=True
-            )
+            for batch, place in in_parts(batch_size, windows, places)
         ]
     return torch.cat(parts)
 
@@ -87,31 +86,35 @@ def rescored_log_probs(
         Log-probabilities over the candidates, float (N, C), each row normalised.
 
     Raises:
-        ValueError: The shapes do not fit, a place has nothing to its left, or n_right < 0.
+        ValueError: The shapes do not fit, a place has nothing to its left, ids outside the
+            vocabulary, or n_right < 0.
     """
     _check_places(windows, places, first=1)
     if n_right is not None and n_right < 0:
         raise ValueError(f"expected n_right >= 0 or None, got {n_right}")
+    if candidates.dim() != 1 or len(candidates) < 1:
+        raise ValueError(f"expected candidates (C,), C >= 1, got shape {tuple(candidates.shape)}")
     rows = []
     with evaluating(model):
         for window, place in zip(windows, places.tolist(), strict=True):
             end = None if n_right is None else place + n_right + 1
             filled = window[:end].repeat(len(candidates), 1)
             filled[:, place] = candidates
-            log_probs = model(filled[:, :-1]).log_softmax(dim=-1)
-            taken = log_probs.gather(-1, filled[:, 1:, None])[..., 0]  # (C, T - 1)
-            rows.append(taken[:, place - 1 :].sum(dim=1))  # the blank and what follows it
+            scores = taken(model(filled[:, :-1]), filled[:, 1:])  # (C, T - 1)
+            rows.append(scores[:, place - 1 :].sum(dim=1))  # the blank and what follows it
     return torch.stack(rows).log_softmax(dim=-1)
 
 
 def _check_places(windows: Tensor, places: Tensor, first: int = 0) -> None:
     """Refuse windows and places that do not belong together."""
-    if windows.dim() != 2 or places.shape != windows.shape[:1]:
+    if windows.dim() != 2 or places.shape != windows.shape[:1] or len(windows) < 1:
         raise ValueError(
-            "expected windows (N, T) and places (N,), got "
+            "expected windows (N, T) and places (N,), N >= 1, got "
             f"{tuple(windows.shape)} and {tuple(places.shape)}"
         )
-    if len(places) and not first <= int(places.min()) <= int(places.max()) < windows.shape[1]:
+    if places.is_floating_point():
+        raise ValueError(f"expected places in whole numbers, got {places.dtype}")
+    if not first <= int(places.min()) <= int(places.max()) < windows.shape[1]:
         raise ValueError(
             f"expected places in {first}..{windows.shape[1] - 1}, got "
             f"{int(places.min())}..{int(places.max())}"

@@ -54,14 +54,16 @@ def pool_states(states: Tensor, attention_mask: Tensor, pooling: str) -> Tensor:
         float (B, D).
 
     Raises:
-        ValueError: Another pooling, shapes that differ, or a text without a real first token.
+        ValueError: Another pooling, shapes that differ, a mask that is not bool, or a text without
+            a real first token.
     """
     if pooling not in POOLINGS:
         raise ValueError(f"expected pooling from {POOLINGS}, got {pooling!r}")
-    if attention_mask.shape != states.shape[:2] or not attention_mask[:, 0].all():
+    fits = states.dim() == 3 and attention_mask.shape == states.shape[:2] and states.shape[1] > 0
+    if not fits or attention_mask.dtype != torch.bool or not attention_mask[:, 0].all():
         raise ValueError(
-            f"expected a mask of shape {tuple(states.shape[:2])} with True in its first column, "
-            f"got shape {tuple(attention_mask.shape)}"
+            f"expected states (B, T, D) and a mask of shape {tuple(states.shape[:2])} with True in "
+            f"its first column, got shape {tuple(attention_mask.shape)} of {attention_mask.dtype}"
         )
     if pooling == "first":
         return states[:, 0]
@@ -161,7 +163,12 @@ def in_batches(
 
     Returns:
         float (N, ...), in the order of the texts.
+
+    Raises:
+        ValueError: No text, an empty one, or batch_size < 1.
     """
+    if not texts or batch_size < 1:
+        raise ValueError(f"expected texts and batch_size >= 1, got {len(texts)} and {batch_size}")
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     parts = [
         function(*pad_texts([texts[i] for i in order[start : start + batch_size]], pad_id))
@@ -218,7 +225,12 @@ def length_batches(
 
     Yields:
         Places of the texts of a batch, B of them, fewer in one batch at the end of a pass.
+
+    Raises:
+        ValueError: batch_size < 1.
     """
+    if batch_size < 1:
+        raise ValueError(f"expected batch_size >= 1, got {batch_size}")
     order = torch.randperm(len(lengths), generator=generator).tolist()
     for start in range(0, len(order), _POOL * batch_size):
         pool = sorted(order[start : start + _POOL * batch_size], key=lambda i: lengths[i])

@@ -111,7 +111,7 @@ def plain_text(text: str) -> str:
     """
     decomposed = unicodedata.normalize("NFKD", text.translate(_PLAIN_PUNCTUATION))
     ascii_only = decomposed.translate(_PLAIN_PUNCTUATION).encode("ascii", "ignore").decode()
-    return " ".join(ascii_only.split())
+    return " ".join("".join(c for c in ascii_only if c.isprintable() or c.isspace()).split())
 
 
 @cache

@@ -142,6 +142,7 @@ def look_up(table: nn.Embedding, ids: Tensor, name: str) -> Tensor:
 
     Raises:
         ValueError: An id that the table does not have.
+        RuntimeError: Ids that are no whole numbers, which `check_ids` refuses by name.
     """
     try:
         rows: Tensor = table(ids)

@@ -39,6 +39,53 @@ def evaluating(model: nn.Module) -> Iterator[None]:
         model.train(was_training)
 
 
+def in_parts(batch_size: int, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Cut tensors along their first axis, all at the same places.
+
+    Args:
+        batch_size: Rows of a part, fewer in the last one.
+        tensors: Of equally many rows.
+
+    Yields:
+        One part of each tensor.
+
+    Raises:
+        ValueError: batch_size < 1, or other numbers of rows.
+    """
+    shapes = [tuple(tensor.shape) for tensor in tensors]
+    if batch_size < 1 or () in shapes or len({shape[0] for shape in shapes}) > 1:
+        raise ValueError(
+            f"expected batch_size >= 1 and as many rows in each, got {batch_size} and {shapes}"
+        )
+    yield from zip(*(tensor.split(batch_size) for tensor in tensors), strict=True)
+
+
+def taken(logits: Tensor, answers: Tensor) -> Tensor:
+    """Give the log-probability of each answer.
+
+    Args:
+        logits: float (..., V).
+        answers: int64 (...), in 0..V - 1.
+
+    Returns:
+        float (...), in nats.
+
+    Raises:
+        ValueError: Shapes that do not fit, or answers that are no ids of this vocabulary.
+    """
+    if answers.is_floating_point() or logits.dim() < 1 or logits.shape[:-1] != answers.shape:
+        raise ValueError(
+            "expected logits (..., V) and answers (...) in whole numbers, got shapes "
+            f"{tuple(logits.shape)} and {tuple(answers.shape)}, {answers.dtype}"
+        )
+    if ((answers < 0) | (answers >= logits.shape[-1])).any():
+        raise ValueError(
+            f"expected answers in 0..{logits.shape[-1] - 1}, got {int(answers.min())}.."
+            f"{int(answers.max())}"
+        )
+    return logits.log_softmax(dim=-1).gather(-1, answers.long()[..., None])[..., 0]
+
+
 @torch.no_grad()
 def token_losses(
     model: GPT, ids: Tensor, *, seq_len: int, min_context: int = 0, batch_size: int = 64
@@ -61,7 +108,8 @@ def token_losses(
         float32 (n,), -log P in nats of the consecutive tokens ids[min_context + 1 :][:n].
 
     Raises:
-        ValueError: min_context or seq_len outside its range, or a text shorter than one window.
+        ValueError: min_context, seq_len or batch_size outside its range, a text shorter than one
+            window, or ids outside the vocabulary.
     """
     limit = getattr(model, "context_limit", seq_len)
     if seq_len > limit:
@@ -73,10 +121,8 @@ def token_losses(
     windows = ids.unfold(0, seq_len + 1, seq_len - min_context)  # (n_windows, seq_len + 1)
     losses = []
     with evaluating(model):
-        for batch in torch.split(windows, batch_size):
-            log_probs = model(batch[:, :-1]).log_softmax(dim=-1)
-            taken = log_probs.gather(-1, batch[:, 1:, None])[..., 0]
-            losses.append(-taken[:, min_context:])
+        for (batch,) in in_parts(batch_size, windows):
+            losses.append(-taken(model(batch[:, :-1]), batch[:, 1:])[:, min_context:])
     return torch.cat(losses).flatten()
 
 
@@ -120,7 +166,8 @@ def masked_log_probs(
         Log-probabilities, float (n, V), and answers, int64 (n,), in row-major order.
 
     Raises:
-        ValueError: The shapes differ, or nothing is asked.
+        ValueError: The shapes differ, nothing is asked, ids outside the vocabulary, or
+            batch_size < 1.
     """
     if corrupted.shape != labels.shape or corrupted.dim() != 2:
         raise ValueError(
@@ -133,9 +180,7 @@ def masked_log_probs(
     with evaluating(model):
         parts = [
             model(batch, predict=where).log_softmax(dim=-1)
-            for batch, where in zip(
-                torch.split(corrupted, batch_size), torch.split(asked, batch_size), strict=True
-            )
+            for batch, where in in_parts(batch_size, corrupted, asked)
             if where.any()
         ]
     return torch.cat(parts), labels[asked]
@@ -162,7 +207,7 @@ def masked_accuracy(
         For each k, a share between 0 and 1.
 
     Raises:
-        ValueError: As `masked_log_probs`.
+        ValueError: As `masked_log_probs` and `top_k_hits`.
     """
     log_probs, answers = masked_log_probs(model, corrupted, labels, batch_size=batch_size)
     return {k: top_k_hits(log_probs, answers, k).float().mean().item() for k in top_k}
@@ -180,8 +225,13 @@ def top_k_hits(scores: Tensor, answers: Tensor, k: int) -> Tensor:
         bool (n,).
 
     Raises:
-        ValueError: k outside 1..V.
+        ValueError: k outside 1..V, or shapes that do not fit.
     """
+    if scores.dim() != 2 or answers.shape != scores.shape[:1]:
+        raise ValueError(
+            "expected scores (n, V) and answers (n,), got shapes "
+            f"{tuple(scores.shape)} and {tuple(answers.shape)}"
+        )
     if not 1 <= k <= scores.shape[-1]:
         raise ValueError(f"expected k in 1..{scores.shape[-1]}, got {k}")
     return (scores.topk(k, dim=-1).indices == answers[:, None]).any(dim=-1)

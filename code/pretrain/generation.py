@@ -9,6 +9,7 @@ a text, with key-value cache and stop sequences. T5's loop is in `pretrain.rewri
 beam search.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -43,20 +44,27 @@ def filter_probs(
         Probabilities, float (..., V).
 
     Raises:
-        ValueError: temperature <= 0, top_k < 1, or top_p or min_p outside (0, 1].
+        ValueError: temperature <= 0 or infinite, top_k < 1, top_p or min_p outside (0, 1], or no
+            token to choose from.
 
     Source: Holtzman et al. 2020 (arXiv:1904.09751), section 3; Nguyen et al. 2024
         (arXiv:2407.01082).
     """
     check_sampling(temperature, top_k, top_p, min_p)
-    # The best logit becomes 0 first, or a small temperature would divide it to infinity.
-    probs = ((logits - logits.amax(dim=-1, keepdim=True)) / temperature).softmax(dim=-1)
+    if logits.dim() < 1 or logits.shape[-1] < 1:
+        raise ValueError(f"expected logits (..., V), V >= 1, got shape {tuple(logits.shape)}")
+    below = logits - logits.amax(dim=-1, keepdim=True)
+    # The best logit becomes 0 first, or a small temperature would divide it to infinity; and
+    # below the smallest number of the type, the temperature itself would round to 0.
+    smallest = torch.finfo(below.dtype if below.is_floating_point() else torch.float32).tiny
+    probs = (below / max(temperature, smallest)).softmax(dim=-1)
     if top_k is not None and top_k < probs.shape[-1]:
         probs = _keep(probs, probs >= probs.topk(top_k).values[..., -1:])
     if top_p is not None and top_p < 1.0:
         ordered, order = probs.sort(dim=-1, descending=True)
         before = ordered.cumsum(dim=-1) - ordered  # probability of the more likely tokens
-        kept = torch.zeros_like(probs, dtype=torch.bool).scatter(-1, order, before < top_p)
+        reached = before >= max(top_p, smallest)
+        kept = torch.zeros_like(probs, dtype=torch.bool).scatter(-1, order, ~reached)
         probs = _keep(probs, kept)
     if min_p is not None:
         probs = _keep(probs, probs >= min_p * probs.amax(dim=-1, keepdim=True))
@@ -75,7 +83,7 @@ def check_sampling(
     """Refuse settings that describe no distribution.
 
     Args:
-        temperature: Must be > 0.
+        temperature: Must be > 0 and finite.
         top_k: Must be >= 1.
         top_p: Must lie in (0, 1].
         min_p: Must lie in (0, 1].
@@ -84,9 +92,10 @@ def check_sampling(
         ValueError: One of them is not; the message says which, and that temperature 0 means
             greedy decoding.
     """
-    if not temperature > 0:
+    if not 0 < temperature < math.inf:
         raise ValueError(
-            f"expected temperature > 0, got {temperature}; for the limit at 0 pass greedy=True"
+            f"expected a finite temperature > 0, got {temperature}; for the limit at 0 pass "
+            "greedy=True"
         )
     if top_k is not None and top_k < 1:
         raise ValueError(f"expected top_k >= 1, got {top_k}")
@@ -177,8 +186,9 @@ def generate(
         int64 (B, T + n), prompts and new tokens; n < n_new_tokens only when stopped.
 
     Raises:
-        ValueError: Empty prompt, a prompt longer than the trained context, settings out of range,
-            sampling without a generator, stop_ids with more than one sequence.
+        ValueError: Empty prompt, a prompt longer than the trained context, ids that are no tokens
+            of the model, settings out of range, sampling without a generator, stop_ids with more
+            than one sequence.
     """
     choose = decoding_rule(
         greedy=greedy,
@@ -241,8 +251,8 @@ def _extend(
 
 def _check_prompt(ids: Tensor, n_new_tokens: int, limit: int) -> None:
     """Refuse prompts that are empty, misshapen or longer than the trained context."""
-    if ids.dim() != 2 or ids.shape[1] < 1:
-        raise ValueError(f"expected prompt ids (B, T) with T >= 1, got shape {tuple(ids.shape)}")
+    if ids.dim() != 2 or ids.numel() < 1:
+        raise ValueError(f"expected prompt ids (B, T) with B, T >= 1, got shape {tuple(ids.shape)}")
     if n_new_tokens < 0:
         raise ValueError(f"expected n_new_tokens >= 0, got {n_new_tokens}")
     if ids.shape[1] > limit:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from pretrain.masks import bidirectional_mask, causal_mask
+
 POSITIONAL = ("previous", "next", "first", "last", "induction")
 """Relations that the place of the query alone decides; the others depend on what is written."""
 
@@ -63,7 +65,7 @@ def relation_mask(relation: str, rows: Rows, *, causal: bool) -> Tensor:
         bool (B, T, T), [row, query, key]. Never the query itself.
 
     Raises:
-        ValueError: Another relation.
+        ValueError: Another relation, or rows without a token.
     """
     n_rows, seq_len = rows.ids.shape
     place = torch.arange(seq_len)
@@ -95,9 +97,11 @@ def reachable(seq_len: int, *, causal: bool) -> Tensor:
     Args:
         seq_len: Length T.
         causal: Whether keys behind the query are out of reach.
+
+    Raises:
+        ValueError: seq_len < 1.
     """
-    full = torch.ones(seq_len, seq_len, dtype=torch.bool)
-    return full.tril() if causal else full
+    return causal_mask(seq_len) if causal else bidirectional_mask(seq_len)
 
 
 def head_scores(maps: Tensor, mask: Tensor) -> Tensor:
@@ -141,9 +145,18 @@ def null_scores(
 
     Returns:
         float (n_draws,), the largest score over all heads.
+
+    Raises:
+        ValueError: No permutation, no query with a key that it may read, or one row alone, which
+            no other relation can be taken from.
     """
     n_rows, seq_len = mask.shape[:2]
     allowed = reachable(seq_len, causal=causal)
+    if n_draws < 1 or not (mask & allowed).any() or (n_rows < 2 and not positional):
+        raise ValueError(
+            f"expected n_draws >= 1, keys in the relation and two rows or more, got {n_draws}, "
+            f"{int((mask & allowed).sum())} keys and {n_rows} rows"
+        )
     if positional:
         others = allowed & ~torch.eye(seq_len, dtype=torch.bool)
         asked = mask.any(dim=-1)  # (B, T)
@@ -189,6 +202,9 @@ def search_heads(
 
     Returns:
         The head with its scores and null.
+
+    Raises:
+        ValueError: As `relation_mask`, `head_scores` and `null_scores`.
     """
     scores = head_scores(search[1], relation_mask(relation, search[0], causal=causal))
     layer, head = divmod(int(scores.argmax()), scores.shape[1])
@@ -216,7 +232,15 @@ def repeated_rows(
 
     Returns:
         Rows of 2 * half_len tokens without marks and headings.
+
+    Raises:
+        ValueError: No id to draw from, or a size below 0.
     """
+    if len(token_ids) < 1 or min(n_rows, half_len) < 0:
+        raise ValueError(
+            f"expected token_ids, and n_rows, half_len >= 0, got {len(token_ids)} ids, {n_rows} "
+            f"and {half_len}"
+        )
     known = torch.tensor(token_ids)
     half = known[torch.randint(len(known), (n_rows, half_len), generator=generator)]
     ids = torch.cat([half, half], dim=1)

@@ -9,6 +9,7 @@ which every posterior follows. What follows from them for each training objectiv
 `pretrain.oracles` and `pretrain.span_oracle`. Left out: learning a source from text.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -103,8 +104,11 @@ class HiddenMarkovSource:
         Raises:
             ValueError: symbols is not (B, T) with B, T >= 1, or holds something else.
         """
-        if symbols.dim() != 2 or not symbols.numel():
-            raise ValueError(f"expected symbols (B, T), got shape {tuple(symbols.shape)}")
+        if symbols.dim() != 2 or not symbols.numel() or symbols.is_floating_point():
+            raise ValueError(
+                f"expected whole symbols (B, T), got shape {tuple(symbols.shape)} of "
+                f"{symbols.dtype}"
+            )
         low, high = int(symbols.min()), int(symbols.max())
         if not 0 <= low <= high < self.n_symbols:
             raise ValueError(f"expected symbols in 0..{self.n_symbols - 1}, got {low}..{high}")
@@ -121,10 +125,11 @@ class HiddenMarkovSource:
             sum over t is the log-probability of all of it.
 
         Raises:
-            ValueError: The evidence has probability 0.
+            ValueError: The evidence has probability 0, or is not (B, T, S) with T >= 1.
 
         Source: Rabiner 1989, section III.A and, for the scaling, section V.A.
         """
+        self._check(evidence)
         predicted, log_probs = [self.start.expand(len(evidence), -1)], []
         for seen in evidence.unbind(dim=1):
             joint = predicted[-1] * seen  # (B, S)
@@ -145,10 +150,11 @@ class HiddenMarkovSource:
             of the state at t given everything but the evidence at t itself.
 
         Raises:
-            ValueError: The evidence has probability 0.
+            ValueError: The evidence has probability 0, or is not (B, T, S) with T >= 1.
 
         Source: Rabiner 1989, section III.A.
         """
+        self._check(evidence)
         message = torch.ones_like(evidence[:, 0])
         messages = [message]
         for seen in evidence[:, 1:].flip(1).unbind(dim=1):
@@ -156,6 +162,14 @@ class HiddenMarkovSource:
             message = message / _positive(message.amax(dim=1, keepdim=True))
             messages.append(message)
         return torch.stack(messages[::-1], dim=1)
+
+    def _check(self, evidence: Tensor) -> None:
+        """Refuse evidence of another shape."""
+        if evidence.dim() != 3 or not evidence.shape[1] or evidence.shape[2] != self.n_states:
+            raise ValueError(
+                f"expected evidence (B, T, {self.n_states}), T >= 1, got shape "
+                f"{tuple(evidence.shape)}"
+            )
 
 
 def random_source(
@@ -186,9 +200,11 @@ def random_source(
         The source.
 
     Raises:
-        ValueError: A size below 1 or a negative sharpness.
+        ValueError: A size below 1, a sharpness that is negative or infinite, or one so large that
+            the drawn chain falls apart (`stationary_start`).
     """
-    if min(n_states, n_symbols) < 1 or min(transition_sharpness, emission_sharpness) < 0:
+    sharp = all(0 <= value < math.inf for value in (transition_sharpness, emission_sharpness))
+    if min(n_states, n_symbols) < 1 or not sharp:
         raise ValueError(
             "expected n_states, n_symbols >= 1 and sharpness >= 0, got "
             f"{n_states}, {n_symbols}, {transition_sharpness} and {emission_sharpness}"
@@ -214,9 +230,16 @@ def stationary_start(transition: Tensor) -> Tensor:
         float64 (S,).
 
     Raises:
-        ValueError: Several distributions are stationary.
+        ValueError: Several distributions are stationary, or rows that are no probabilities.
     """
-    n_states = len(transition)
+    n_states = len(transition) if transition.dim() else 0
+    sums = transition.double().sum(dim=-1)
+    fits = bool((transition >= 0).all()) and bool(((sums - 1).abs() < 1e-6).all())
+    if n_states < 1 or transition.shape != (n_states, n_states) or not fits:
+        raise ValueError(
+            "expected transition (S, S) whose rows are probabilities, got shape "
+            f"{tuple(transition.shape)}"
+        )
     change = transition.double().T - torch.eye(n_states, dtype=torch.float64)
     equations = torch.cat([change, torch.ones(1, n_states, dtype=torch.float64)])
     if int(torch.linalg.matrix_rank(equations)) < n_states:

@@ -110,6 +110,8 @@ def _read(
 
     Rows of like length share a batch, so that little is filled up.
     """
+    if batch_size < 1:
+        raise ValueError(f"expected batch_size >= 1, got {batch_size}")
     ordered = sorted(asked, key=lambda pair: len(pair[0]))
     for start in range(0, len(ordered), batch_size):
         batch = ordered[start : start + batch_size]
@@ -145,7 +147,7 @@ def answer_log_probs(
         Log-probabilities in nats, float (N, L).
 
     Raises:
-        ValueError: A question or an answer is empty.
+        ValueError: A question or an answer is empty, or batch_size < 1.
     """
     if not all(map(len, [*questions, *answers])):
         raise ValueError("expected questions and answers of at least one token, got an empty one")
@@ -182,6 +184,9 @@ def greedy_hits(
 
     Returns:
         bool (N,).
+
+    Raises:
+        ValueError: Another number of questions than of lists, or batch_size < 1.
     """
     places = defaultdict(list)
     for i, (question, answers) in enumerate(zip(questions, accepted, strict=True)):
@@ -245,14 +250,17 @@ def calibrate(scores: Tensor, content_free: Tensor) -> Tensor:
         Probabilities of the answers, float (N, L), each row with sum 1.
 
     Raises:
-        ValueError: Another number of answers.
+        ValueError: Another number of answers, or no input without content.
 
     Source: Zhao et al. 2021 (arXiv:2102.09690), section 5, W = diag(p_cf)^-1 and b = 0.
     """
-    if scores.shape[-1] != content_free.shape[-1]:
+    if scores.dim() != 2 or content_free.dim() != 2 or len(content_free) < 1 or (
+        scores.shape[1] != content_free.shape[1]
+    ):  # fmt: skip
         raise ValueError(
-            f"expected {scores.shape[-1]} answers, got {content_free.shape[-1]} without content"
+            "expected scores (N, L) and content_free (C, L), C >= 1, of as many answers, got "
+            f"shapes {tuple(scores.shape)} and {tuple(content_free.shape)}"
         )
-    base = content_free.softmax(dim=-1).mean(dim=0)
-    corrected = scores.softmax(dim=-1) / base
-    return corrected / corrected.sum(dim=-1, keepdim=True)
+    # As logarithms: a probability that rounds to 0 could not be divided by.
+    base = content_free.log_softmax(dim=-1).logsumexp(dim=0)  # the mean's, but for a constant
+    return (scores.log_softmax(dim=-1) - base).softmax(dim=-1)

@@ -57,11 +57,13 @@ def move_middle(
         int64 (..., L + 4).
 
     Raises:
-        ValueError: Cuts outside the text, markers in it, or another order.
+        ValueError: Cuts outside the text, markers in it, another order, or no axis L.
 
     Source: Bavarian et al. 2022 (arXiv:2207.14255), section 3 and, for "spm", section 3.1.
     """
     check_order(order)
+    if ids.dim() < 1:
+        raise ValueError("expected ids (..., L), got a single number")
     if not 0 <= start <= end <= ids.shape[-1]:
         raise ValueError(
             f"expected 0 <= start <= end <= {ids.shape[-1]}, the text's length, got {start}, {end}"
@@ -90,8 +92,10 @@ def restore_middle(ids: Tensor, markers: Markers) -> Tensor:
         int64 (L,).
 
     Raises:
-        ValueError: The markers are not there, in their order, each once.
+        ValueError: ids is not (T,), or the markers are not there, in their order, each once.
     """
+    if ids.dim() != 1:
+        raise ValueError(f"expected ids (T,), got shape {tuple(ids.shape)}")
     tokens: list[int] = ids.tolist()
     places = [[i for i, token in enumerate(tokens) if token == marker] for marker in markers]
     complete = [*places[:3], places[3] or [len(tokens)]]
@@ -159,10 +163,15 @@ def fill_middle(
         stop before.
 
     Raises:
-        ValueError: As `generate`; a prompt of P + S + 3 tokens and the middle must fit the
-            trained context, or the model would lose the prefix as it writes.
+        ValueError: As `generate` and `move_middle`; a prompt of P + S + 3 tokens and the middle
+            must fit the trained context, or the model would lose the prefix as it writes.
     """
     left, right = (torch.as_tensor(part, dtype=torch.int64) for part in (prefix, suffix))
+    if left.dim() != 1 or right.dim() != 1:
+        raise ValueError(
+            f"expected prefix (P,) and suffix (S,), got shapes {tuple(left.shape)} and "
+            f"{tuple(right.shape)}"
+        )
     text = torch.cat([left, right])
     moved = move_middle(text, len(left), len(left), markers, order=order)
     prompt = moved[None, :-1]  # an empty middle, still open

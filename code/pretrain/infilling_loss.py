@@ -27,8 +27,13 @@ def random_cuts(batch_size: int, seq_len: int, *, generator: Generator) -> Tenso
     Returns:
         int64 (B, 2), each in 0..L; prefix, middle or suffix may be empty.
 
+    Raises:
+        ValueError: A size below 0.
+
     Source: Bavarian et al. 2022 (arXiv:2207.14255), section 3: spans at uniformly random places.
     """
+    if min(batch_size, seq_len) < 0:
+        raise ValueError(f"expected batch_size, seq_len >= 0, got {batch_size} and {seq_len}")
     cuts = torch.randint(seq_len + 1, (batch_size, 2), generator=generator)
     return cuts.sort(dim=1).values
 

@@ -92,7 +92,12 @@ def pad_rows(rows: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor
 
     Returns:
         Ids int64 (B, T), and bool (B, T), True = real token.
+
+    Raises:
+        ValueError: No row, or an empty one.
     """
+    if not rows or not all(map(len, rows)):
+        raise ValueError(f"expected rows, none empty, got lengths {[*map(len, rows)]}")
     longest = max(map(len, rows))
     ids = torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows])
     lengths = torch.tensor([len(row) for row in rows])
@@ -113,13 +118,19 @@ def pool(states: Tensor, real: Tensor, how: str) -> Tensor:
         float (B, D), or (B, 4 D) for the last four layers.
 
     Raises:
-        ValueError: Another name, or fewer than four layers.
+        ValueError: Another name, shapes that differ, a text without a real token, or fewer than
+            four layers.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805), section 5.3, for the last four layers. differs:
         averaged over a text, not one token.
     """
     if how not in POOLINGS:
         raise ValueError(f"expected a pooling from {POOLINGS}, got {how!r}")
+    if states.dim() != 4 or real.shape != states.shape[1:3] or not real.any(dim=1).all():
+        raise ValueError(
+            "expected states (N + 1, B, T, D) and real (B, T) with a real token in each row, got "
+            f"shapes {tuple(states.shape)} and {tuple(real.shape)}"
+        )
     if how == "first":
         return states[-1, :, 0]
     if how == "last":

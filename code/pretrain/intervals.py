@@ -37,16 +37,19 @@ def bootstrap_interval(
         Mean, lower end, upper end.
 
     Raises:
-        ValueError: Fewer than two blocks, or confidence outside (0, 1).
+        ValueError: values is not (n,), fewer than two blocks, no resample, or confidence outside
+            (0, 1).
 
     Source: Efron & Tibshirani 1993; Carlstein 1986 for blocks that do not overlap.
     """
     items = torch.as_tensor(values, dtype=torch.float64)
+    if items.dim() != 1:
+        raise ValueError(f"expected values (n,), got shape {tuple(items.shape)}")
     n_blocks = len(items) // block_len if block_len > 0 else 0
-    if n_blocks < 2 or not 0 < confidence < 1:
+    if n_blocks < 2 or n_resamples < 1 or not 0 < confidence < 1:
         raise ValueError(
-            "expected at least two blocks and confidence in (0, 1), got "
-            f"{n_blocks} and {confidence}"
+            "expected at least two blocks, n_resamples >= 1 and confidence in (0, 1), got "
+            f"{n_blocks}, {n_resamples} and {confidence}"
         )
     blocks = items[: n_blocks * block_len].view(n_blocks, block_len).mean(dim=1)
     means = torch.stack(

@@ -64,10 +64,14 @@ def power_law(x: Array, y: Array) -> PowerLaw:
         The law; its exponent is negative when y falls.
 
     Raises:
-        ValueError: Fewer than two different x, or values that are not positive.
+        ValueError: Fewer than two different x, columns that differ in length, or values that are
+            not positive and finite.
     """
-    if len(np.unique(x)) < 2 or min(np.min(x), np.min(y)) <= 0:
-        raise ValueError(f"expected positive values at two different x or more, got x = {x}")
+    if not _are_positive(x, y) or len(np.unique(x)) < 2:
+        raise ValueError(
+            "expected finite positive values at two different x or more, got "
+            f"x = {x} and y of shape {np.shape(y)}"
+        )
     log_x, log_y = np.log(x), np.log(y)
     exponent, offset = np.polyfit(log_x, log_y, 1)
     explained = r_squared(log_y, offset + exponent * log_x) if np.ptp(log_y) > 0 else 1.0
@@ -88,9 +92,10 @@ def loss_at(runs: SizeRuns, d: float) -> float | None:
         The loss in nats per token, or None when no run was as short or as long as that.
 
     Raises:
-        ValueError: Fewer than three amounts of text.
+        ValueError: Fewer than three amounts of text, columns that differ in length, or values
+            that are not positive and finite.
     """
-    if len(np.unique(runs.d)) < 3:
+    if not _are_positive(runs.d, runs.loss) or len(np.unique(runs.d)) < 3:
         raise ValueError(f"expected runs of three amounts of text, got {np.unique(runs.d)}")
     tolerance = 1e-9
     if not runs.d.min() * (1 - tolerance) <= d <= runs.d.max() * (1 + tolerance):
@@ -110,9 +115,15 @@ def isoflop_curve(sizes: Mapping[int, SizeRuns], flops: float) -> tuple[Array, A
     Returns:
         Parameters (k,) in rising order, and losses (k,).
 
+    Raises:
+        ValueError: As `loss_at`, or operations that are not positive.
+
     Source: Hoffmann et al. 2022 (arXiv:2203.15556), section 3.2. differs: they trained a model for
         each point, with a schedule of its own; here a point lies between such runs of its size.
     """
+    costs = [flops, *(runs.flops_per_token for runs in sizes.values())]
+    if not all(cost > 0 for cost in costs):
+        raise ValueError(f"expected operations > 0, got {costs}")
     points = [(runs.n, loss_at(runs, flops / runs.flops_per_token)) for runs in sizes.values()]
     kept = sorted((n, loss) for n, loss in points if loss is not None)
     return np.array([n for n, _ in kept]), np.array([loss for _, loss in kept])
@@ -129,12 +140,13 @@ def isoflop_minimum(n: Array, loss: Array) -> Minimum | None:
         The minimum, or None when the curve does not bend upwards.
 
     Raises:
-        ValueError: Fewer than three sizes.
+        ValueError: Fewer than three sizes, columns that differ in length, or values that are not
+            positive and finite.
 
     Source: Hoffmann et al. 2022 (arXiv:2203.15556), figure 3.
     """
-    if len(np.unique(n)) < 3:
-        raise ValueError(f"expected at least three sizes, got {n}")
+    if not _are_positive(n, loss) or len(np.unique(n)) < 3:
+        raise ValueError(f"expected at least three sizes and their losses, got {n} and {loss}")
     middle = np.log(n).mean()
     x = np.log(n) - middle
     bend, slope, height = np.polyfit(x, loss, 2)
@@ -144,3 +156,10 @@ def isoflop_minimum(n: Array, loss: Array) -> Minimum | None:
     interior = bool(x.min() < place < x.max())
     lowest = height - slope**2 / (4 * bend)
     return Minimum(float(np.exp(place + middle)), float(lowest), interior)
+
+
+def _are_positive(*columns: Array) -> bool:
+    """Say whether all columns are (n,), of one length, with positive finite values."""
+    if len({np.shape(column) for column in columns}) != 1 or np.ndim(columns[0]) != 1:
+        return False
+    return all(bool((np.isfinite(column) & (np.asarray(column) > 0)).all()) for column in columns)

@@ -115,7 +115,8 @@ def prefix_lm_mask(prefix_lens: Tensor, seq_len: int) -> Tensor:
         bool (B, 1, T, T), indexed [batch, head, query, key]. True = may attend.
 
     Raises:
-        ValueError: A prefix length lies outside 0..seq_len, or prefix_lens is not (B,).
+        ValueError: seq_len < 1, a prefix length lies outside 0..seq_len, or prefix_lens is
+            not (B,).
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), the "causal with prefix" mask.
     """
@@ -123,9 +124,9 @@ def prefix_lm_mask(prefix_lens: Tensor, seq_len: int) -> Tensor:
         raise ValueError(f"expected prefix_lens of shape (B,), got {_shape(prefix_lens)}")
     if ((prefix_lens < 0) | (prefix_lens > seq_len)).any():
         raise ValueError(f"prefix_lens must be in 0..{seq_len}, got {prefix_lens.tolist()}")
+    causal = causal_mask(seq_len, device=prefix_lens.device)
     position = torch.arange(seq_len, device=prefix_lens.device)
     in_prefix = position[None, :] < prefix_lens[:, None]  # (B, T): over keys
-    causal = causal_mask(seq_len, device=prefix_lens.device)
     return (causal[None] | in_prefix[:, None, :])[:, None]  # (B, 1, T, T)
 
 

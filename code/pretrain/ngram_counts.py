@@ -111,8 +111,10 @@ def neighbours(
         int64 (T, n_left), the nearest last, and int64 (T, n_right), the nearest first.
 
     Raises:
-        ValueError: A boundary lies outside 0..T-1.
+        ValueError: A boundary lies outside 0..T-1, or a number of neighbours below 0.
     """
+    if min(n_left, n_right) < 0:
+        raise ValueError(f"expected n_left, n_right >= 0, got {n_left} and {n_right}")
     symbols = np.asarray(ids, dtype=np.int64)
     starts = text_starts(boundaries, len(symbols))
     text = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(symbols))))
@@ -137,7 +139,7 @@ def check_code_size(length: int, vocab_size: int) -> None:
     """
     if length < 1 or vocab_size < 1:
         raise ValueError(f"order and vocab_size must be at least 1, got {length} and {vocab_size}")
-    if (vocab_size + 1) ** length >= 2**63:
+    if length >= 63 or (vocab_size + 1) ** length >= 2**63:  # the power of a huge length hangs
         raise ValueError(
             f"windows of {length} symbols out of {vocab_size} do not fit a 63-bit code:"
             " choose a lower order"

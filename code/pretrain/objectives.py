@@ -94,17 +94,20 @@ def corrupt_mlm(
         The corrupted ids, the labels and the drawn fates.
 
     Raises:
-        ValueError: Probabilities or ids outside their range, or no ordinary token to draw.
+        ValueError: Probabilities or ids outside their range, ids that are no whole numbers, or no
+            ordinary token to draw.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805), section 3.1 and appendix A.1.
     """
     if not 0.0 < select_prob <= 1.0:
         raise ValueError(f"expected select_prob in (0, 1], got {select_prob}")
-    if min(mask_prob, random_prob) < 0 or mask_prob + random_prob > 1 + 1e-9:
+    if not (mask_prob >= 0 and random_prob >= 0 and mask_prob + random_prob <= 1 + 1e-9):
         raise ValueError(
             "expected mask_prob, random_prob >= 0 with a sum of at most 1, got "
             f"{mask_prob} and {random_prob}"
         )
+    if ids.is_floating_point():
+        raise ValueError(f"expected ids in whole numbers, got {ids.dtype}")
     low, high = (int(ids.min()), int(ids.max())) if ids.numel() else (0, 0)
     if not 0 <= low <= high < vocab_size or not 0 <= mask_id < vocab_size:
         raise ValueError(
@@ -143,8 +146,10 @@ def random_windows(ids: Tensor, batch_size: int, seq_len: int, *, generator: Gen
         int64 (B, T).
 
     Raises:
-        ValueError: ids is not one-dimensional or shorter than one window.
+        ValueError: ids is not one-dimensional or shorter than one window, or a size is below 1.
     """
+    if batch_size < 1 or seq_len < 1:
+        raise ValueError(f"expected batch_size, seq_len >= 1, got {batch_size} and {seq_len}")
     if ids.dim() != 1 or len(ids) < seq_len:
         raise ValueError(
             f"expected ids (L,) with L >= seq_len = {seq_len}, got shape {tuple(ids.shape)}"

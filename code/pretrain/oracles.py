@@ -162,7 +162,7 @@ def masked_oracle(
     evidence = evidence.masked_fill(hidden[..., None], 1.0)
     states = source.forward(evidence).predicted[:, :-1] * source.backward(evidence)  # (B, T, S)
     probs = _symbol_probs(source, states[asked])  # (n, V)
-    shown = uniform + keep_prob * F.one_hot(symbols[asked], source.n_symbols).double()
+    shown = uniform + keep_prob * F.one_hot(symbols[asked].long(), source.n_symbols).double()
     probs = probs * torch.where(hidden[asked][:, None], 1.0, shown)
     return _normalised(probs).log()
 

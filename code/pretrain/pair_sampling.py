@@ -96,8 +96,10 @@ def true_pairs(segments: Segments, n_pairs: int, *, generator: Generator) -> Pai
         n pairs.
 
     Raises:
-        ValueError: No document has two segments behind each other.
+        ValueError: No document has two segments behind each other, or n_pairs < 0.
     """
+    if n_pairs < 0:
+        raise ValueError(f"expected n_pairs >= 0, got {n_pairs}")
     behind = segments.ends.clamp(max=len(segments.ends) - 1)
     same = segments.documents[behind] == segments.documents
     followed = (same & (segments.ends < len(segments.ends))).nonzero().flatten()
@@ -124,10 +126,13 @@ def next_sentence_pairs(
         n pairs; label 0 = the second follows, 1 = it does not.
 
     Raises:
-        ValueError: The documents are too few or too short to have such pairs.
+        ValueError: The documents are too few or too short to have such pairs, n_pairs < 0, or
+            reach < 1.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805), appendix A.2; the labels are those of its code.
     """
+    if reach is not None and reach < 1:
+        raise ValueError(f"expected reach >= 1 or None, got {reach}")
     first, true, _ = true_pairs(segments, n_pairs, generator=generator)
     false = _draw_near(segments, true, reach, generator)
     for _ in range(_MAX_DRAWS):

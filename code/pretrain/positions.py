@@ -58,11 +58,13 @@ def relative_position_bucket(
         int64, the shape of distance, values in 0..n_buckets - 1.
 
     Raises:
-        ValueError: n_buckets is too small to split, or max_distance does not exceed the number
-            of exact buckets.
+        ValueError: n_buckets is too small to split, max_distance does not exceed the number of
+            exact buckets, or distances are no whole numbers.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 2.1; default sizes from the same.
     """
+    if distance.is_floating_point():
+        raise ValueError(f"expected distances in whole tokens, got {distance.dtype}")
     n_side = n_buckets // 2 if bidirectional else n_buckets
     n_exact = n_side // 2
     if n_exact < 1 or max_distance <= n_exact:

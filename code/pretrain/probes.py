@@ -59,15 +59,13 @@ def fit_probe(train: tuple[Tensor, Tensor], validation: tuple[Tensor, Tensor]) -
         The best probe; of equally good ones the most regularised.
 
     Raises:
-        ValueError: A validation label that training does not have, or other numbers of labels.
+        ValueError: A validation label that training does not have, other numbers of labels, no
+            states, states of other widths, or ones that are not finite.
     """
     states, labels = train
-    n_classes = int(labels.max()) + 1
-    if len(states) != len(labels) or int(validation[1].max()) >= n_classes:
-        raise ValueError(
-            f"expected one label below {n_classes} for each state, got {len(labels)} labels for "
-            f"{len(states)} states, and {int(validation[1].max())} in validation"
-        )
+    n_classes = int(labels.max()) + 1 if labels.numel() else 0
+    for part in (train, validation):
+        _check_part(*part, states.shape[-1:], n_classes)
     mean = states.double().mean(dim=0)
     centred = states.double() - mean
     targets = F.one_hot(labels, n_classes).double()
@@ -81,6 +79,22 @@ def fit_probe(train: tuple[Tensor, Tensor], validation: tuple[Tensor, Tensor]) -
     return max(probes, key=lambda probe: int(probe.hits(*validation).sum()))
 
 
+def _check_part(states: Tensor, labels: Tensor, width: torch.Size, n_classes: int) -> None:
+    """Refuse states (n, D) and labels (n,) of which no probe can be fitted or chosen."""
+    if states.dim() != 2 or not states.numel() or states.shape[1:] != width or (
+        labels.shape != states.shape[:1]
+    ):  # fmt: skip
+        raise ValueError(
+            f"expected states (n, D) with D = {[*width]} and one label for each, got shapes "
+            f"{tuple(states.shape)} and {tuple(labels.shape)}"
+        )
+    low, high = int(labels.min()), int(labels.max())
+    if labels.is_floating_point() or not 0 <= low <= high < n_classes:
+        raise ValueError(f"expected one label below {n_classes} for each state, got {low}..{high}")
+    if not states.isfinite().all():
+        raise ValueError("expected finite states, got infinite or NaN")
+
+
 def probe_hits(parts: Parts) -> Tensor:
     """Fit a probe on training states, choose its strength on validation, and ask the test states.
 
@@ -91,9 +105,11 @@ def probe_hits(parts: Parts) -> Tensor:
         bool (n,), which test states get their label.
 
     Raises:
-        ValueError: As `fit_probe`.
+        ValueError: As `fit_probe`, for the test states too.
     """
-    return fit_probe(parts.train, parts.validation).hits(*parts.test)
+    probe = fit_probe(parts.train, parts.validation)
+    _check_part(*parts.test, probe.mean.shape, probe.weight.shape[1])
+    return probe.hits(*parts.test)
 
 
 def control_labels(
@@ -112,10 +128,15 @@ def control_labels(
     Returns:
         int64 (n,) for each split, uniform over 0..n_classes-1.
 
+    Raises:
+        ValueError: n_classes < 1.
+
     Source: Hewitt & Liang 2019 (arXiv:1909.03368), section 2. differs: uniform, not by the real
         labels' frequencies, for our tasks are balanced.
     """
+    if n_classes < 1:
+        raise ValueError(f"expected n_classes >= 1, got {n_classes}")
     known = sorted(set().union(*types))
     drawn = torch.randint(n_classes, (len(known),), generator=generator).tolist()
     label = dict(zip(known, drawn, strict=True))
-    return [torch.tensor([label[kind] for kind in split]) for split in types]
+    return [torch.tensor([label[kind] for kind in split], dtype=torch.int64) for split in types]

@@ -84,6 +84,9 @@ class Template:
 
         Returns:
             The prompt; the model's next words are its answer.
+
+        Raises:
+            ValueError: As `ask`.
         """
         return self.shared(demonstrations) + self.last(text, len(demonstrations))
 
@@ -104,6 +107,9 @@ def encode_task(
 
     Returns:
         Ids of the shared part, empty if there is none, and ids of each question.
+
+    Raises:
+        ValueError: As `Template.ask`.
     """
     shared = template.shared(demonstrations)
     questions = [encode(template.last(text, len(demonstrations))) for text in texts]
@@ -138,9 +144,11 @@ def draw_balanced(examples: Sequence[Example], k: int, *, generator: Generator) 
         k examples; every round holds each answer once, the last round may be cut short.
 
     Raises:
-        ValueError: The pool is too small.
+        ValueError: The pool is too small, or k < 0.
     """
     answers = sorted({answer for _, answer in examples})
+    if k < 0 or (k > 0 and not answers):
+        raise ValueError(f"expected k >= 0 and examples to draw from, got {k} and {len(examples)}")
     n_rounds = -(-k // len(answers)) if answers else 0
     groups = []
     for answer in answers:
@@ -175,12 +183,16 @@ def relabel(
         The same inputs with the answers asked for.
 
     Raises:
-        ValueError: Another `how`, or "random" without a generator.
+        ValueError: Another `how`, "random" without a generator, no labels, or for "next" an
+            answer that is none of them.
 
     Source: Min et al. 2022 (arXiv:2202.12837), section 4.
     """
     if how == "true":
         return list(demonstrations)
+    strange = sorted({answer for _, answer in demonstrations} - set(labels))
+    if not labels or (how == "next" and strange):
+        raise ValueError(f"expected the answers of the task as labels, got {labels} for {strange}")
     if how == "next":
         following = dict(zip(labels, [*labels[1:], labels[0]], strict=True))
         return [(text, following[answer]) for text, answer in demonstrations]

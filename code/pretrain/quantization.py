@@ -21,13 +21,21 @@ def quantize_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     """Round each row to whole numbers between -127 and 127, times a scale of its own.
 
     Args:
-        x: float (N, D).
+        x: float32 or float64 (N, D), finite. Of shorter types a scale is so coarse that 127 could
+            become 128, which int8 does not have.
 
     Returns:
         int8 (N, D) and scales, float (N,). Their product misses x by at most half a scale.
 
+    Raises:
+        ValueError: Another shape, no column, or another type.
+
     Source: Jacob et al. 2018 (arXiv:1712.05877), section 2.1, without zero point.
     """
+    if x.dim() != 2 or x.shape[1] < 1 or x.dtype not in (torch.float32, torch.float64):
+        raise ValueError(
+            f"expected float32 or float64 (N, D), D >= 1, got {x.dtype} of shape {tuple(x.shape)}"
+        )
     scales = x.abs().amax(dim=1).clamp(min=torch.finfo(x.dtype).tiny) / LEVELS
     return (x / scales[:, None]).round().to(torch.int8), scales
 

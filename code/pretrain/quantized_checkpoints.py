@@ -82,7 +82,7 @@ def rounded_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
         Name → int8 (N, D) and NAME.scale → float32 (N,) for each matrix, the others by their name.
 
     Raises:
-        ValueError: A value is infinite or NaN.
+        ValueError: A value is infinite or NaN, or a matrix has no column.
     """
     stored: dict[str, Tensor] = {}
     for name, value in state.items():

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from pretrain.bert import BERT
-from pretrain.evaluation import evaluating
+from pretrain.evaluation import evaluating, in_parts
+from pretrain.evaluation import taken as taken
 from pretrain.gpt import GPT
 from pretrain.t5 import T5
 
@@ -37,12 +38,13 @@ def gpt_span_log_probs(
         float (N, n), n = end - start: log P of each token given all before it, in nats.
 
     Raises:
-        ValueError: The span does not lie inside the window.
+        ValueError: The span does not lie inside the window, ids outside the vocabulary, or
+            batch_size < 1.
     """
     check_span(windows, start, end, first=1)
     parts = []
     with evaluating(model):
-        for rows in windows.split(batch_size):
+        for (rows,) in in_parts(batch_size, windows):
             states = model.hidden(rows[:, : end - 1])[:, start - 1 :]  # those that predict it
             parts.append(taken(model.score(states), rows[:, start:end]))
     return torch.cat(parts)
@@ -69,12 +71,13 @@ def bert_span_log_probs(
         float (N, n), n = end - start: log P of each token given both sides and the span so far.
 
     Raises:
-        ValueError: The span does not lie inside the window.
+        ValueError: The span does not lie inside the window, ids outside the vocabulary, or
+            batch_size < 1.
     """
     check_span(windows, start, end)
     parts = []
     with evaluating(model):
-        for rows in windows.split(batch_size):
+        for (rows,) in in_parts(batch_size, windows):
             shown = rows.clone()
             shown[:, start:end] = mask_id
             scored = []
@@ -112,12 +115,13 @@ def t5_span_log_probs(
         far, and in the last column of the closing sentinel after all of them.
 
     Raises:
-        ValueError: The span does not lie inside the window.
+        ValueError: The span does not lie inside the window, ids outside the vocabulary, or
+            batch_size < 1.
     """
     check_span(windows, start, end)
     parts = []
     with evaluating(model):
-        for rows in windows.split(batch_size):
+        for (rows,) in in_parts(batch_size, windows):
             opening = torch.tensor([pad_id, sentinel_ids[0]]).expand(len(rows), -1)
             closing = torch.full((len(rows), 1), sentinel_ids[1])
             span = rows[:, start:end]
@@ -175,29 +179,17 @@ def sentinel_log_probs(
         Log-probabilities, float (N, V).
 
     Raises:
-        ValueError: The place does not lie inside the window.
+        ValueError: The place does not lie inside the window, ids outside the vocabulary, or
+            batch_size < 1.
     """
     hidden = hide_span(windows, place, place + 1, sentinel_id=sentinel_id, eos_id=eos_id)
     opening = torch.tensor([pad_id, sentinel_id])
     with evaluating(model):
         parts = [
             model(rows, opening.expand(len(rows), -1))[:, 1].log_softmax(dim=-1)
-            for rows in hidden.split(batch_size)
+            for (rows,) in in_parts(batch_size, hidden)
         ]
     return torch.cat(parts)
-
-
-def taken(logits: Tensor, answers: Tensor) -> Tensor:
-    """Give the log-probability of each answer.
-
-    Args:
-        logits: float (..., V).
-        answers: int64 (...).
-
-    Returns:
-        float (...), in nats.
-    """
-    return logits.log_softmax(dim=-1).gather(-1, answers[..., None])[..., 0]
 
 
 def check_span(windows: Tensor, start: int, end: int, first: int = 0) -> None:

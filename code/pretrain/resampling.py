@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from pretrain.scaling import Array, Runs
+from pretrain.scaling import Array, Runs, check_runs
 
 
 class AnyLaw(Protocol):
@@ -48,7 +48,7 @@ def bootstrap_laws(
         One law each.
 
     Raises:
-        ValueError: Fewer than two cells.
+        ValueError: Fewer than two cells, or columns of different lengths.
 
     Source: Efron & Tibshirani 1993, drawn by clusters.
     """
@@ -65,7 +65,16 @@ def bootstrap_laws(
 
 
 def residuals(law: AnyLaw, runs: Runs) -> Array:
-    """Give log measured minus log predicted loss of each run, (n,)."""
+    """Give log measured minus log predicted loss of each run, (n,).
+
+    Args:
+        law: What predicts.
+        runs: At least one.
+
+    Raises:
+        ValueError: No run, or values that are not positive and finite.
+    """
+    check_runs(runs, at_least=1)
     return np.log(runs.loss) - np.log(law.loss(runs.n, runs.d))
 
 
@@ -75,13 +84,34 @@ def r_squared(measured: Array, predicted: Array) -> float:
     Args:
         measured: (n,), not all equal.
         predicted: (n,).
+
+    Raises:
+        ValueError: Shapes that differ, values that are not finite, or measured ones all equal.
     """
+    if measured.shape != predicted.shape or not np.isfinite([measured, predicted]).all():
+        raise ValueError(
+            f"expected finite values of one shape, got {measured.shape} and {predicted.shape}"
+        )
+    if not measured.size or np.ptp(measured) == 0:
+        raise ValueError(f"expected measured values that differ, got {measured[:5]}")
     spread = float(((measured - measured.mean()) ** 2).sum())
     return 1 - float(((measured - predicted) ** 2).sum()) / spread
 
 
 def percentiles(values: Sequence[float] | Array, confidence: float = 0.95) -> tuple[float, float]:
-    """Give the ends of the interval that holds the middle of the values."""
+    """Give the ends of the interval that holds the middle of the values.
+
+    Args:
+        values: At least one.
+        confidence: Share of the values inside, 0..1.
+
+    Raises:
+        ValueError: No value, or confidence outside 0..1.
+    """
+    if not np.size(values) or not 0 <= confidence <= 1:
+        raise ValueError(
+            f"expected values and confidence in 0..1, got {np.size(values)} and {confidence}"
+        )
     tail = (1 - confidence) / 2
     low, high = np.quantile(np.asarray(values, float), [tail, 1 - tail])
     return float(low), float(high)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
+from pretrain.embeddings import check_ids
 from pretrain.evaluation import evaluating
 from pretrain.generation import decoding_rule
 from pretrain.t5 import T5
@@ -71,6 +72,7 @@ def generate_from(
     )
     if n_new_tokens < 0:
         raise ValueError(f"expected n_new_tokens >= 0, got {n_new_tokens}")
+    check_ids(ids)
     text = ids.new_full((len(ids), 1 + n_new_tokens), pad_id)  # the start id is in place
     with evaluating(model):
         end = _write(

@@ -80,20 +80,22 @@ def fit_law(runs: Runs, *, delta: float = 1e-3, near: Law | None = None) -> Law:
 
     Args:
         runs: At least five.
-        delta: Error in log loss from which on Huber's loss is a line.
+        delta: Error in log loss from which on Huber's loss is a line, >= 1e-9.
         near: Start here and at a few other places alone (for a bootstrap); None = at all.
 
     Returns:
         The best law found.
 
     Raises:
-        ValueError: Fewer than five runs, or values that are not positive.
+        ValueError: Fewer than five runs, or values (delta and those of near too) that are not
+            positive and finite.
 
     Source: Hoffmann et al. 2022 (arXiv:2203.15556), equation (3). differs: the errors are summed
         in units of delta and not averaged: Besiroglu et al. 2024 (arXiv:2404.10102) found that
         the original optimiser stopped too early.
     """
-    _check(runs, n_parameters=5)
+    check_runs(runs, at_least=5)
+    _check_start(delta, near)
     n_mid, d_mid = _middle(runs.n), _middle(runs.d)
     log_n, log_d = np.log(runs.n / n_mid), np.log(runs.d / d_mid)
     ones = np.ones_like(log_n)
@@ -127,18 +129,20 @@ def fit_kaplan(runs: Runs, *, delta: float = 1e-3, near: KaplanLaw | None = None
 
     Args:
         runs: At least four.
-        delta: Error in log loss from which on Huber's loss is a line.
+        delta: Error in log loss from which on Huber's loss is a line, >= 1e-9.
         near: Start here and at a few other places alone; None = at all.
 
     Returns:
         The best law found.
 
     Raises:
-        ValueError: Fewer than four runs, or values that are not positive.
+        ValueError: Fewer than four runs, or values (delta and those of near too) that are not
+            positive and finite.
 
     Source: Kaplan et al. 2020 (arXiv:2001.08361), equation (1.5). differs: the fit, see `fit_law`.
     """
-    _check(runs, n_parameters=4)
+    check_runs(runs, at_least=4)
+    _check_start(delta, near)
     n_mid, d_mid = _middle(runs.n), _middle(runs.d)
     log_n, log_d = np.log(runs.n / n_mid), np.log(runs.d / d_mid)
 
@@ -173,8 +177,14 @@ def best_split(law: Law, flops: float) -> tuple[float, float]:
     Returns:
         The N and D with the lowest predicted loss.
 
+    Raises:
+        ValueError: A budget or a term of the law that is not positive and finite.
+
     Source: Hoffmann et al. 2022 (arXiv:2203.15556), equation (4).
     """
+    terms = (flops, law.a, law.alpha, law.b, law.beta)
+    if not all(0 < value < math.inf for value in terms):
+        raise ValueError(f"expected flops, A, alpha, B and beta > 0 and finite, got {terms}")
     ratio = (law.alpha * law.a / (law.beta * law.b)) ** (1 / (law.alpha + law.beta))
     n = ratio * (flops / 6) ** law.n_exponent
     return n, flops / (6 * n)
@@ -208,18 +218,33 @@ def _minimise(
     return best
 
 
+def _check_start(delta: float, near: Law | KaplanLaw | None) -> None:
+    """Refuse a unit of errors, or a law to start from, that has no logarithm."""
+    if not 1e-9 <= delta < math.inf or not all(0 < value < math.inf for value in near or ()):
+        raise ValueError(
+            f"expected delta >= 1e-9 and a law > 0, both finite, got {delta} and {near}"
+        )
+
+
 def _middle(values: Array) -> float:
     """Give the geometric mean."""
     return math.exp(float(np.log(values).mean()))
 
 
-def _check(runs: Runs, n_parameters: int) -> None:
-    """Refuse too few runs, columns of different lengths and values without a logarithm."""
-    lengths = {len(column) for column in runs}
-    if len(lengths) != 1 or lengths.pop() < n_parameters:
+def check_runs(runs: Runs, at_least: int) -> None:
+    """Refuse too few runs, columns of different lengths and values without a logarithm.
+
+    Args:
+        runs: The runs.
+        at_least: Smallest number allowed.
+
+    Raises:
+        ValueError: Something else.
+    """
+    shapes = [np.shape(column) for column in runs]
+    if len(set(shapes)) != 1 or len(shapes[0]) != 1 or shapes[0][0] < at_least:
         raise ValueError(
-            f"expected at least {n_parameters} runs in three equally long columns, "
-            f"got {[len(column) for column in runs]}"
+            f"expected at least {at_least} runs in three equally long columns, got {shapes}"
         )
     if any((np.asarray(column) <= 0).any() or not np.isfinite(column).all() for column in runs):
         raise ValueError("expected finite positive parameters, tokens and losses")

@@ -59,7 +59,12 @@ def cosines(vectors: Tensor) -> Tensor:
 
     Returns:
         float (n, n). A vector of zeros has the cosine 0 with all.
+
+    Raises:
+        ValueError: vectors is not (n, D).
     """
+    if vectors.dim() != 2:
+        raise ValueError(f"expected vectors (n, D), got shape {tuple(vectors.shape)}")
     unit = torch.nn.functional.normalize(vectors.double(), dim=-1)
     return unit @ unit.T
 
@@ -74,12 +79,14 @@ def mean_cosine(vectors: Tensor) -> float:
         The mean, in -1..1.
 
     Raises:
-        ValueError: Fewer than two vectors.
+        ValueError: Fewer than two vectors, or vectors is not (n, D).
     """
-    n = len(vectors)
+    n = len(vectors) if vectors.dim() else 0
     if n < 2:
         raise ValueError(f"expected at least two vectors, got {n}")
-    return float((cosines(vectors).sum() - n) / (n * (n - 1)))
+    every = cosines(vectors)
+    mean = float((every.sum() - every.trace()) / (n * (n - 1)))
+    return max(-1.0, min(mean, 1.0))  # rounding may lead just past the ends
 
 
 def neighbour_hits(vectors: Tensor, labels: Sequence[str], groups: Sequence[str]) -> Tensor:
@@ -97,12 +104,12 @@ def neighbour_hits(vectors: Tensor, labels: Sequence[str], groups: Sequence[str]
         float64 (n,), 1 = yes, 0 = no, between them for ties.
 
     Raises:
-        ValueError: Other numbers of labels or groups, or a group of one.
+        ValueError: No vectors, other numbers of labels or groups, or a group of one.
     """
-    if not len(vectors) == len(labels) == len(groups):
+    if vectors.dim() != 2 or not 1 <= len(vectors) == len(labels) == len(groups):
         raise ValueError(
-            f"expected as many labels and groups as vectors, got {len(vectors)}, {len(labels)} "
-            f"and {len(groups)}"
+            "expected vectors (n, D) and as many labels and groups, got shape "
+            f"{tuple(vectors.shape)}, {len(labels)} and {len(groups)}"
         )
     together = torch.tensor([[a == b for b in groups] for a in groups])
     together.fill_diagonal_(False)

@@ -43,6 +43,9 @@ def seq2seq_loss(
     Returns:
         Mean loss in nats per label that is not ignored, sentinels and end included.
 
+    Raises:
+        ValueError: No label, or what the model refuses.
+
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.1: maximum likelihood of the target,
         with the true tokens before it as the decoder's input.
     """
@@ -128,7 +131,8 @@ def prefix_targets(ids: Tensor, prefix_lens: Tensor) -> tuple[Tensor, Tensor]:
         IGNORE_INDEX where that token belongs to the prefix.
 
     Raises:
-        ValueError: Fewer than two tokens, or a prefix that leaves nothing to predict.
+        ValueError: No sequence or fewer than two tokens, a prefix that leaves nothing to predict,
+            or lengths that are no whole numbers.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.2.1, "prefix LM".
     """
@@ -151,7 +155,8 @@ def split_prefixes(ids: Tensor, prefix_lens: Tensor, *, pad_id: int = 0) -> tupl
         the inputs, bool (B, S), True = real token.
 
     Raises:
-        ValueError: A prefix that leaves nothing to read or nothing to predict.
+        ValueError: No sequence, a prefix that leaves nothing to read or nothing to predict, or
+            lengths that are no whole numbers.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.3.1, "prefix language modeling".
     """
@@ -178,8 +183,13 @@ def prefix_lm_loss(ids: Tensor, *, batch_size: int, seq_len: int) -> BatchLoss:
     Returns:
         A function of model and generator; mean loss in nats per predicted token.
 
+    Raises:
+        ValueError: seq_len < 1.
+
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.2.1, "prefix LM".
     """
+    if seq_len < 1:
+        raise ValueError(f"expected seq_len >= 1, got {seq_len}")
 
     def loss(model: nn.Module, generator: Generator) -> Tensor:
         """Draw windows of T + 1 tokens and prefixes, and score what follows them."""
@@ -207,8 +217,13 @@ def prefix_seq2seq_loss(
     Returns:
         A function of model and generator; mean loss in nats per predicted token.
 
+    Raises:
+        ValueError: seq_len < 1.
+
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.3.1, "prefix language modeling".
     """
+    if seq_len < 1:
+        raise ValueError(f"expected seq_len >= 1, got {seq_len}")
 
     def loss(model: nn.Module, generator: Generator) -> Tensor:
         """Draw windows of T + 1 tokens and prefixes, and score what follows them."""
@@ -224,11 +239,13 @@ def prefix_seq2seq_loss(
 
 def _check_prefixes(ids: Tensor, prefix_lens: Tensor, *, shortest: int) -> None:
     """Refuse prefixes that do not belong to the sequences or leave nothing to predict."""
-    if ids.dim() != 2 or prefix_lens.shape != ids.shape[:1]:
+    if ids.dim() != 2 or prefix_lens.shape != ids.shape[:1] or len(ids) < 1:
         raise ValueError(
-            "expected ids (B, T) and prefix_lens (B,), got shapes "
+            "expected ids (B, T) and prefix_lens (B,), B >= 1, got shapes "
             f"{tuple(ids.shape)} and {tuple(prefix_lens.shape)}"
         )
+    if prefix_lens.is_floating_point():
+        raise ValueError(f"expected prefix_lens in whole tokens, got {prefix_lens.dtype}")
     longest = ids.shape[1] - 1
     if ((prefix_lens < shortest) | (prefix_lens > longest)).any():
         raise ValueError(

@@ -58,8 +58,14 @@ def micro_batches(
         k * micro_batch_size on, whoever computes it.
 
     Raises:
-        ValueError: The parts do not fill the batch, or the processes cannot share them equally.
+        ValueError: The parts do not fill the batch, the processes cannot share them equally, or
+            there is no such process.
     """
+    if micro_batch_size < 1 or not 0 <= process < n_processes:
+        raise ValueError(
+            f"expected micro_batch_size >= 1 and process in 0..{n_processes - 1}, got "
+            f"{micro_batch_size} and {process}"
+        )
     n_parts, rest = divmod(batch_size, micro_batch_size)
     if rest or n_parts < 1:
         raise ValueError(

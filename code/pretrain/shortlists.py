@@ -36,9 +36,12 @@ def right_log_likelihoods(
         float (N, C): log P(right | left, candidate), in nats.
 
     Raises:
-        ValueError: The place does not lie inside the window, or the shapes do not fit.
+        ValueError: The place does not lie inside the window, the shapes do not fit, n_right < 0,
+            or ids outside the vocabulary.
     """
     _check_candidates(windows, place, candidates)
+    if n_right is not None and n_right < 0:
+        raise ValueError(f"expected n_right >= 0 or None, got {n_right}")
     end = windows.shape[1] if n_right is None else min(place + n_right + 1, windows.shape[1])
     out = []
     if end == place + 1:  # nothing stands to the right
@@ -66,8 +69,10 @@ def repeated(cache: KVCache, n: int) -> KVCache:
         A cache of n equal texts.
 
     Raises:
-        ValueError: The cache is empty, or holds more than one text.
+        ValueError: The cache is empty, or holds more than one text; or n < 1.
     """
+    if n < 1:
+        raise ValueError(f"expected n >= 1, got {n}")
     if cache.keys is None or cache.values is None or len(cache.keys) != 1:
         raise ValueError("expected a cache with the keys and values of one text")
     copy = KVCache(cache.max_len)
@@ -96,7 +101,8 @@ def length_log_likelihoods(
         float (N, C): log P(the span has one token | both sides, candidate), in nats.
 
     Raises:
-        ValueError: The place does not lie inside the window, or the shapes do not fit.
+        ValueError: The place does not lie inside the window, the shapes do not fit, or ids
+            outside the vocabulary.
     """
     _check_candidates(windows, place, candidates)
     hidden = hide_span(windows, place, place + 1, sentinel_id=sentinel_ids[0], eos_id=eos_id)
@@ -129,25 +135,31 @@ def apply_bayes(
         Log-probabilities, float64 (N, V).
 
     Raises:
-        ValueError: Shapes that do not fit, or another word for outside.
+        ValueError: Shapes that do not fit, candidates outside 0..V-1, or another word for
+            outside.
     """
-    if candidates.shape != log_likelihoods.shape or len(candidates) != len(log_probs):
+    fit = log_probs.dim() == candidates.dim() == 2 and candidates.shape == log_likelihoods.shape
+    if not fit or len(candidates) != len(log_probs) or candidates.shape[1] < 1:
         raise ValueError(
-            "expected log_probs (N, V), candidates and log_likelihoods (N, C), got shapes "
+            "expected log_probs (N, V), candidates and log_likelihoods (N, C), C >= 1, got shapes "
             f"{tuple(log_probs.shape)}, {tuple(candidates.shape)}, {tuple(log_likelihoods.shape)}"
         )
+    n_ids = log_probs.shape[1]
+    if candidates.is_floating_point() or ((candidates < 0) | (candidates >= n_ids)).any():
+        raise ValueError(f"expected candidates in 0..{n_ids - 1}, got {candidates.tolist()[:5]}")
     if outside not in ("smallest", "median"):
         raise ValueError(f"expected outside 'smallest' or 'median', got {outside!r}")
     known = log_likelihoods.double()
     rest = known.amin(dim=1) if outside == "smallest" else known.median(dim=1).values
-    likelihoods = rest[:, None].repeat(1, log_probs.shape[1]).scatter(1, candidates, known)
+    likelihoods = rest[:, None].repeat(1, log_probs.shape[1]).scatter(1, candidates.long(), known)
     return (log_probs.double() + likelihoods).log_softmax(dim=-1)
 
 
 def _check_candidates(windows: Tensor, place: int, candidates: Tensor) -> None:
     """Refuse a place outside the window, and shortlists for other windows."""
     check_span(windows, place, place + 1, first=1)
-    if candidates.dim() != 2 or len(candidates) != len(windows):
+    if candidates.dim() != 2 or len(candidates) != len(windows) or not candidates.numel():
         raise ValueError(
-            f"expected candidates ({len(windows)}, C), got shape {tuple(candidates.shape)}"
+            f"expected candidates ({len(windows)}, C), none empty, got shape "
+            f"{tuple(candidates.shape)}"
         )

@@ -68,12 +68,14 @@ def random_segments(n_rows: int, n_items: int, n_segments: int, *, generator: Ge
         Lengths of the segments, int64 (R, n_segments); each row sums to n_items.
 
     Raises:
-        ValueError: More segments than items, or none.
+        ValueError: More segments than items, or none; or n_rows < 0.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), released code: cuts at a random choice of gaps.
     """
     if not 1 <= n_segments <= n_items:
         raise ValueError(f"expected n_segments in 1..{n_items}, got {n_segments}")
+    if n_rows < 0:
+        raise ValueError(f"expected n_rows >= 0, got {n_rows}")
     # In float64 two equal draws, which the sort would not order at random, do not occur.
     draws = torch.rand(n_rows, n_items - 1, generator=generator, dtype=torch.float64)
     cuts = draws.argsort(dim=1)[:, : n_segments - 1].sort(dim=1).values + 1
@@ -107,7 +109,7 @@ def random_noise(
         bool (B, T), True = cut out; the counts in each row are those of `count_spans`.
 
     Raises:
-        ValueError: As `count_spans`.
+        ValueError: As `count_spans`, or batch_size < 0.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), released code.
     """
@@ -151,8 +153,10 @@ def geometric_noise(
 
     Raises:
         ValueError: A shorter text, shares outside (0, 1) or in the wrong order, a mean length or
-            a number of spans below 1, or a share too large for the mean length.
+            a number of spans below 1, a share too large for the mean length, or batch_size < 0.
     """
+    if batch_size < 0:
+        raise ValueError(f"expected batch_size >= 0, got {batch_size}")
     low, high = noise_shares
     if seq_len < 2 or not 0 < low <= high < 1 or not mean_span_len >= 1 or max_spans < 1:
         raise ValueError(

@@ -56,7 +56,7 @@ def corrupt_spans(
     sentinel in the target.
 
     Args:
-        ids: int64 (B, T) or (T,), texts of T >= 2 tokens; left unchanged.
+        ids: int64 (B, T) or (T,), texts of T >= 2 tokens, B >= 1; left unchanged.
         first_sentinel_id: Id of the first sentinel; the others count down from it.
         generator: Source of randomness.
         n_sentinels: Number of ids that are sentinels; none of them may be in the text.
@@ -71,7 +71,8 @@ def corrupt_spans(
         Inputs, targets, their masks, and what was cut out.
 
     Raises:
-        ValueError: Wrong shape, sentinels in the text, too few of them, or as `count_spans`.
+        ValueError: Wrong shape or type, sentinels in the text, too few of them, or as
+            `count_spans`.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.1.4 and figure 2.
     """
@@ -121,8 +122,8 @@ def apply_spans(
         Input (S,), target (T,), their masks, which are True throughout, and what was cut out.
 
     Raises:
-        ValueError: ids is not (T,); spans that are empty, touch, overlap or leave the text;
-            sentinels in the text, or too few of them.
+        ValueError: ids is not (T,) or no whole numbers; spans that are empty, touch, overlap or
+            leave the text; sentinels in the text, or too few of them.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), figure 2.
     """
@@ -172,8 +173,13 @@ def restore_spans(
 
     Raises:
         ValueError: The sentinels of targets are not those of inputs, with at most one more at
-            the end, or a sentinel comes twice.
+            the end, a sentinel comes twice, or inputs and targets are not (S,) and (T,).
     """
+    if inputs.dim() != 1 or targets.dim() != 1:
+        raise ValueError(
+            f"expected inputs (S,) and targets (T,), got shapes {tuple(inputs.shape)} and "
+            f"{tuple(targets.shape)}"
+        )
     kept, written = _without_eos(inputs, eos_id), _without_eos(targets, eos_id)
     sentinels = range(first_sentinel_id - n_sentinels + 1, first_sentinel_id + 1)
     asked = [token for token in kept if token in sentinels]
@@ -209,7 +215,7 @@ def cut_out(
     """Cut chosen tokens out of texts: `corrupt_spans` for a choice that was made elsewhere.
 
     Args:
-        text: int64 (B, T), token ids; left unchanged.
+        text: int64 (B, T), token ids, B >= 1; left unchanged.
         cut: bool (B, T), True = cut out; each run of True is a span.
         first_sentinel_id: Id of the first sentinel; the others count down from it.
         n_sentinels: Number of ids that are sentinels; none of them may be in the text.
@@ -221,12 +227,17 @@ def cut_out(
         Inputs, targets, their masks, and cut itself.
 
     Raises:
-        ValueError: Shapes that differ, sentinels in the text, or too few of them.
+        ValueError: Shapes that differ, no text, another type than whole numbers and bool,
+            sentinels in the text, or too few of them.
     """
-    if text.dim() != 2 or cut.shape != text.shape:
+    if text.dim() != 2 or cut.shape != text.shape or len(text) < 1:
         raise ValueError(
-            f"expected text and cut of one shape (B, T), got {tuple(text.shape)} and "
+            f"expected text and cut of one shape (B, T), B >= 1, got {tuple(text.shape)} and "
             f"{tuple(cut.shape)}"
+        )
+    if text.is_floating_point() or cut.dtype != torch.bool:  # ~ of whole numbers is not "not"
+        raise ValueError(
+            f"expected text in whole numbers and cut in bool, got {text.dtype} and {cut.dtype}"
         )
     starts = cut & ~F.pad(cut, (1, 0))[:, :-1]  # (B, T): first token of each span
     n_spans = starts.sum(dim=1, keepdim=True)  # (B, 1)

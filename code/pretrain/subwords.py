@@ -275,6 +275,10 @@ def train_subwords(
         behind them as in GPT-2, not to a mark of their own as in SentencePiece.
     """
     _check_training(texts, kind, specials, n_sentinels)
+    if vocab_size - n_sentinels < 1:
+        raise ValueError(
+            f"expected a vocab_size above n_sentinels = {n_sentinels}, got {vocab_size}"
+        )
     if lowercase:
         alphabet = "".join(sorted(set(alphabet.lower())))
     tokenizer, trainer = _untrained(kind, vocab_size - n_sentinels, alphabet, specials)

@@ -129,7 +129,12 @@ def tag_words(
 
     Returns:
         The classes of each text, in the order of the texts.
+
+    Raises:
+        ValueError: batch_size < 1, or as `WordTagger.forward`.
     """
+    if batch_size < 1:
+        raise ValueError(f"expected batch_size >= 1, got {batch_size}")
     order = sorted(range(len(texts)), key=lambda i: len(texts[i].ids))
     found: list[list[int]] = [[] for _ in texts]
     with evaluating(tagger):

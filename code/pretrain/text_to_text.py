@@ -146,12 +146,15 @@ def task_loss(
         included.
 
     Raises:
-        ValueError: No example, or a length below 1.
+        ValueError: No example, or a length or batch_size below 1.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 2.4: one loss for all tasks.
     """
-    if not examples:
-        raise ValueError("expected at least one example, got none")
+    if not examples or batch_size < 1:
+        raise ValueError(
+            "expected at least one example and batch_size >= 1, got "
+            f"{len(examples)} and {batch_size}"
+        )
     lens = {"max_source_len": max_source_len, "max_target_len": max_target_len}
     pairs = encode_examples(examples, tokenizer, **lens)
 
@@ -176,13 +179,16 @@ def mixture_loss(losses: Mapping[str, BatchLoss], proportions: Mapping[str, floa
         A function of model and generator; mean loss in nats per token of the drawn task's batch.
 
     Raises:
-        ValueError: Other names, a proportion that is not positive, or a loss without settings.
+        ValueError: Other names, a proportion that is not positive and finite, or a loss without
+            settings.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.5.2. differs: there, examples of all
         tasks stand in one batch, so that a task with longer targets weighs more; here a batch
         holds one task, and its proportion is its share of the steps.
     """
-    if set(losses) != set(proportions) or not losses or min(proportions.values()) <= 0:
+    given = torch.tensor([float(share) for share in proportions.values()])
+    positive = bool(((given > 0) & given.isfinite()).all())
+    if set(losses) != set(proportions) or not losses or not positive:
         raise ValueError(f"expected proportions > 0 of {sorted(losses)}, got {dict(proportions)}")
     unknown = [name for name, loss in losses.items() if not hasattr(loss, "settings")]
     if unknown:
@@ -224,8 +230,10 @@ def predict(
         the model writes appear by their names.
 
     Raises:
-        ValueError: A length below 1.
+        ValueError: max_source_len or batch_size below 1, or max_new_tokens below 0.
     """
+    if batch_size < 1:
+        raise ValueError(f"expected batch_size >= 1, got {batch_size}")
     encoded = [encode_text(source, tokenizer, max_source_len) for source in sources]
     answers = []
     for start in range(0, len(encoded), batch_size):

@@ -131,9 +131,12 @@ def checked_ids(ids: Tensor | Sequence[int], vocab_size: int) -> list[int]:
         The ids as a list.
 
     Raises:
-        ValueError: Not one-dimensional, or an id outside 0..V-1; the message names the first.
+        ValueError: Not one-dimensional, no whole numbers, or an id outside 0..V-1; the message
+            names the first.
     """
     values = torch.as_tensor(ids)
+    if values.is_floating_point() and values.numel():
+        raise ValueError(f"expected ids in whole numbers, got {values.dtype}")
     if values.dim() != 1:
         raise ValueError(f"expected ids (T,), got shape {tuple(values.shape)}")
     wrong = ((values < 0) | (values >= vocab_size)).nonzero().flatten()

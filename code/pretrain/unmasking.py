@@ -62,23 +62,29 @@ def unmask(
         int64 (B, T): no mask left, and no other token changed.
 
     Raises:
-        ValueError: n_rounds < 1, an unknown order, ids that are not (B, T), or settings that
-            `decoding_rule` refuses.
+        ValueError: n_rounds < 1, an unknown order, ids that are not int64 (B, T), ids outside the
+            vocabulary, no id that may be written, or settings that `decoding_rule` refuses.
 
     Source: Ghazvininejad et al. 2019 (arXiv:1904.09324), section 3, with its linear decay.
         differs: with "random", no token is masked again.
     """
-    if n_rounds < 1 or order not in ORDERS or ids.dim() != 2:
+    if n_rounds < 1 or order not in ORDERS or ids.dim() != 2 or ids.dtype != torch.int64:
         raise ValueError(
-            f"expected n_rounds >= 1, an order from {ORDERS} and ids (B, T), got {n_rounds}, "
-            f"{order!r} and shape {tuple(ids.shape)}"
+            f"expected n_rounds >= 1, an order from {ORDERS} and ids int64 (B, T), got {n_rounds}, "
+            f"{order!r} and {ids.dtype} of shape {tuple(ids.shape)}"
         )
     if order == "random" and generator is None:
         raise ValueError("expected a torch.Generator for a random order, got None")
     choose = decoding_rule(
         greedy=greedy, generator=generator, temperature=temperature, top_k=top_k, top_p=top_p
     )
+    vocab_size = model.options["vocab_size"]
     banned = torch.tensor(sorted({mask_id, *special_ids}))
+    if not 0 <= banned[0] <= banned[-1] < vocab_size or len(banned) == vocab_size:
+        raise ValueError(
+            f"expected mask_id and special_ids in 0..{vocab_size - 1}, and others than these, got "
+            f"{banned.tolist()}"
+        )
     asked = ids == mask_id
     priority = torch.rand(ids.shape, generator=generator) if order == "random" else None
     with evaluating(model):
@@ -121,7 +127,7 @@ def least(values: Tensor, among: Tensor, counts: Tensor) -> Tensor:
     """Mark the smallest values of each row.
 
     Args:
-        values: float (B, T).
+        values: float (B, T), finite.
         among: bool (B, T), True = may be marked.
         counts: int64 (B,), how many of them.
 

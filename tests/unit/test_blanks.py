@@ -80,7 +80,7 @@ def test_places_that_do_not_fit(
 ) -> None:
     """Shapes, places outside the window, and a GPT asked for the first token."""
     gpt, bert = tiny_gpt(), tiny_bert()
-    shapes = r"windows \(N, T\) and places \(N,\), got \(3, 6\) and \(2,\)"
+    shapes = r"windows \(N, T\) and places \(N,\), N >= 1, got \(3, 6\) and \(2,\)"
     with pytest.raises(ValueError, match=shapes):
         blank_log_probs(bert, WINDOWS, PLACES[:2], mask_id=1)
     with pytest.raises(ValueError, match=shapes):

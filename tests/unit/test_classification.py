@@ -167,3 +167,15 @@ def test_loss_by_hand(tiny_bert: Builder, generator: Generator) -> None:
     torch.testing.assert_close(value, -torch.stack(log_probs).mean())
     with pytest.raises(ValueError, match="4 texts, 1 labels"):
         classification_loss(TEXTS, [1], batch_size=2, pad_id=0)
+
+
+def test_a_mask_in_whole_numbers_is_refused() -> None:
+    """`transformers` gives masks of 0 and 1, whose ~ is another number."""
+    with pytest.raises(ValueError, match=r"of torch\.int64"):
+        pool_states(torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.int64), "mean")
+
+
+def test_no_batch_below_one() -> None:
+    """A negative size dealt out nothing, so a training would have waited for ever."""
+    with pytest.raises(ValueError, match="batch_size >= 1, got -2"):
+        list(length_batches([1, 2], -2, torch.Generator()))

@@ -88,3 +88,8 @@ def test_plain_text_is_ascii_on_one_line():
 
 def test_a_speech_is_a_value():
     assert clean_play("**A**\nOne.") == (Speech("A", "One."),)
+
+
+def test_control_characters_are_left_out() -> None:
+    """They are ASCII, but nobody can print them."""
+    assert plain_text("a\x00b\x1b[0m \x7fc") == "ab[0m c"

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from pretrain.bert import BERT
 from pretrain.evaluation import (
     bits,
+    in_parts,
     masked_accuracy,
     masked_log_probs,
     perplexity,
+    taken,
     token_losses,
     top_k_hits,
 )
@@ -222,3 +224,21 @@ def test_untrained_positions_are_not_judged() -> None:
     model.train()(torch.zeros(1, 8, dtype=torch.int64))
     with pytest.raises(ValueError, match="expected seq_len <= 8, the longest trained text, got 12"):
         token_losses(model, torch.zeros(40, dtype=torch.int64), seq_len=12)
+
+
+def test_answers_must_fit_the_scores() -> None:
+    """One answer was compared with every row, in silence."""
+    with pytest.raises(ValueError, match=r"answers \(n,\), got shapes \(3, 4\) and \(1,\)"):
+        top_k_hits(torch.zeros(3, 4), torch.tensor([1]), 1)
+
+
+def test_an_answer_outside_the_vocabulary_is_named() -> None:
+    """The last token of a text is only asked for, so the model's own check does not see it."""
+    with pytest.raises(ValueError, match=r"answers in 0\.\.3, got 1\.\.4"):
+        taken(torch.zeros(2, 4), torch.tensor([1, 4]))
+
+
+def test_parts_have_a_row_at_least() -> None:
+    """torch's own error about the size of a split got out."""
+    with pytest.raises(ValueError, match=r"batch_size >= 1 .* got 0 and"):
+        list(in_parts(0, torch.zeros(3)))

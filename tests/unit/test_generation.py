@@ -248,8 +248,8 @@ def test_bad_calls_are_named(tiny_gpt: Build, generator: Generator) -> None:
     """Prompts, counts and contradictory arguments."""
     model = tiny_gpt()
     cases: list[tuple[Tensor, int, dict, str]] = [
-        (PROMPT[0], 2, {}, r"prompt ids \(B, T\) with T >= 1, got shape \(3,\)"),
-        (PROMPT[:, :0], 2, {}, r"prompt ids \(B, T\) with T >= 1, got shape \(2, 0\)"),
+        (PROMPT[0], 2, {}, r"prompt ids \(B, T\) with B, T >= 1, got shape \(3,\)"),
+        (PROMPT[:, :0], 2, {}, r"prompt ids \(B, T\) with B, T >= 1, got shape \(2, 0\)"),
         (PROMPT, -1, {}, "n_new_tokens >= 0, got -1"),
         (PROMPT.repeat(1, 5), 2, {}, "at most 12 tokens, the longest .* trained on, got 15"),
         (PROMPT, 2, {"generator": None}, r"a torch.Generator as generator \(or greedy=True\)"),
@@ -300,3 +300,16 @@ def test_caches_must_be_one_a_block(tiny_gpt: Build) -> None:
     for caches in ([], [*model.make_cache(), *model.make_cache()]):
         with pytest.raises(ValueError, match=f"expected 2 caches, one a block, got {len(caches)}"):
             model(PROMPT, cache=caches)
+
+
+@pytest.mark.parametrize("cut", [{"temperature": 1e-50}, {"top_p": 1e-50}])
+def test_settings_too_small_for_the_type_keep_the_best_token(cut: dict[str, float]) -> None:
+    """They rounded to 0 in 32 bits: a division of 0 by 0, and a set without any token."""
+    probs = filter_probs(torch.tensor([0.0, 2.0, 1.0]), **cut)  # type: ignore[arg-type]
+    assert probs.tolist() == [0.0, 1.0, 0.0]
+
+
+def test_an_infinite_temperature_is_refused() -> None:
+    """It made NaN of tokens that are forbidden by minus infinity."""
+    with pytest.raises(ValueError, match="finite temperature > 0, got inf"):
+        filter_probs(torch.tensor([0.0, float("-inf")]), temperature=float("inf"))

@@ -116,3 +116,12 @@ def test_null_keeps_the_number_of_queries(rows: Rows, generator: Generator) -> N
     uniform = torch.full((1, 12, 1, 10, 10), 0.1)
     null = null_scores(uniform, mask, positional=True, causal=False, n_draws=5, generator=generator)
     assert null.tolist() == pytest.approx([0.1] * 5)
+
+
+def test_one_row_has_no_other_to_take_a_relation_from() -> None:
+    """torch's own error about an empty range got out."""
+    maps, mask = torch.ones(1, 1, 1, 2, 2) / 2, torch.tensor([[[False, False], [True, False]]])
+    with pytest.raises(ValueError, match="two rows or more, got 1, 1 keys and 1 rows"):
+        null_scores(
+            maps, mask, positional=False, causal=True, n_draws=1, generator=torch.Generator()
+        )

@@ -621,3 +621,16 @@ def test_bad_span_batches() -> None:
     )
     with pytest.raises(ValueError, match="equal counts in all rows"):
         span_oracle(source, stack([first, second]), offset=OFFSET)
+
+
+def test_an_infinite_sharpness_is_refused() -> None:
+    """It made NaN of the first matrix, of which no start can be found."""
+    with pytest.raises(ValueError, match="sharpness >= 0, got 2, 2, inf"):
+        random_source(2, 2, generator=torch.Generator(), transition_sharpness=float("inf"))
+
+
+def test_a_start_belongs_to_a_chain() -> None:
+    """Rows that are no probabilities gave a start that a step does not leave alone."""
+    for wrong in (torch.zeros(2, 2), torch.ones(2, 3) / 3, torch.zeros(0, 0)):
+        with pytest.raises(ValueError, match="whose rows are probabilities"):
+            stationary_start(wrong)

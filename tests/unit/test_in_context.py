@@ -160,5 +160,22 @@ def test_refusals(decoder: Any, gpt: GPT) -> None:
         answer_log_probs(reader, QUESTIONS, [[]])
     with pytest.raises(ValueError, match="expected at most 16 tokens of prefix and row, got 18"):
         answer_log_probs(PlainReader(gpt, [1] * 17), [[1]], [[1]])
-    with pytest.raises(ValueError, match="expected 2 answers, got 3"):
+    with pytest.raises(ValueError, match=r"as many answers, got shapes \(\d, 2\) and \(\d, 3\)"):
         calibrate(torch.zeros(1, 2), torch.zeros(1, 3))
+
+
+def test_a_batch_below_one_is_refused() -> None:
+    """No row was read then, and memory that nobody had written came back as scores."""
+
+    def reader(rows: Tensor, wanted: Tensor) -> Tensor:
+        """Score nothing."""
+        return torch.zeros(int(wanted.sum()), 3)
+
+    with pytest.raises(ValueError, match="batch_size >= 1, got -1"):
+        answer_log_probs(reader, [[1]], [[2]], batch_size=-1)
+
+
+def test_calibrating_by_a_probability_that_rounds_to_zero() -> None:
+    """It was divided by: NaN. Where both say the same, the answers come out even."""
+    scores = torch.tensor([[0.0, -240.0]])
+    assert torch.allclose(calibrate(scores, scores), torch.tensor([[0.5, 0.5]]))

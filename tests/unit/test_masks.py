@@ -150,3 +150,9 @@ def test_bad_input_is_named(name: str) -> None:
     call, message = BAD[name]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_prefix_mask_without_queries_and_prefixes() -> None:
+    """torch's own error about the bounds of a range got out."""
+    with pytest.raises(ValueError, match="seq_len >= 1"):
+        prefix_lm_mask(torch.zeros(0, dtype=torch.int64), -1)

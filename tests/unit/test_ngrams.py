@@ -219,3 +219,9 @@ def test_texts_shorter_than_the_order():
     model = KneserNey(6, 2).fit([0, 1, 0, 0, 1, 1, 0, 1] * 3)
     assert np.array_equal(model.log_probs([0, 1]), model.log_probs([0, 1, 0, 1, 0, 1, 0])[:2])
     assert KneserNey(6, 2).fit([0]).log_probs([0])[0] < 0
+
+
+def test_a_huge_order_is_refused_at_once() -> None:
+    """The power of a huge length was computed first, for minutes."""
+    with pytest.raises(ValueError, match="do not fit a 63-bit code"):
+        KneserNey(10**12, 10**12)

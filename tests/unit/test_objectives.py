@@ -286,3 +286,20 @@ def test_special_ids_must_exist(special_id: int, generator: Generator) -> None:
             torch.zeros(1, 3, dtype=torch.int64),
             mask_id=1, vocab_size=5, special_ids=(0, special_id), generator=generator,
         )  # fmt: skip
+
+
+def test_a_probability_that_is_no_number_is_refused() -> None:
+    """NaN is below nothing and above nothing, and passed as a share of 0."""
+    ids, generator = torch.zeros(1, 4, dtype=torch.int64), torch.Generator()
+    options = {"mask_id": 1, "vocab_size": 3, "special_ids": (1,), "generator": generator}
+    with pytest.raises(ValueError, match=r"mask_prob, random_prob >= 0 .* got nan and 0.1"):
+        corrupt_mlm(ids, mask_prob=float("nan"), **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="ids in whole numbers"):
+        corrupt_mlm(ids.float(), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("batch_size", "seq_len"), [(0, 2), (-1, 2), (2, 0), (2, -1)])
+def test_windows_have_a_size(batch_size: int, seq_len: int) -> None:
+    """torch's own errors about negative sizes got out; no window has no token."""
+    with pytest.raises(ValueError, match=f"got {batch_size} and {seq_len}"):
+        random_windows(torch.arange(9), batch_size, seq_len, generator=torch.Generator())

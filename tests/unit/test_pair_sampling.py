@@ -109,3 +109,10 @@ def test_bad_arguments_are_named(generator: Generator) -> None:
         true_pairs(find_segments([sentences(2), sentences(2)], 5), 3, generator=generator)
     with pytest.raises(ValueError, match="false pairs for reach=None, got 3 of 3"):
         next_sentence_pairs(find_segments([sentences(3, 3, 3)], 4), 3, generator=generator)
+
+
+def test_a_reach_below_one_is_refused() -> None:
+    """Nothing lies at most -1 sentences away; an index outside was drawn."""
+    segments = find_segments([[torch.arange(2)] * 4], 2)
+    with pytest.raises(ValueError, match="reach >= 1 or None, got -1"):
+        next_sentence_pairs(segments, 2, generator=torch.Generator(), reach=-1)

@@ -126,3 +126,9 @@ def test_bad_bucket_counts() -> None:
         relative_position_bucket(distance, bidirectional=False, n_buckets=1)
     with pytest.raises(ValueError, match="max_distance > 8, got 32 and 8"):
         relative_position_bucket(distance, bidirectional=True, max_distance=8)
+
+
+def test_decimal_distances_are_refused() -> None:
+    """They gave buckets in decimal numbers, which no table can be read with."""
+    with pytest.raises(ValueError, match=r"whole tokens, got torch\.float32"):
+        relative_position_bucket(torch.zeros(2), bidirectional=False)

@@ -68,9 +68,9 @@ def test_useless_dimensions_choose_more_strength(generator: Generator) -> None:
 def test_labels_must_fit(generator: Generator) -> None:
     """A class that training never shows, and a wrong number of labels."""
     states = torch.randn(4, 2, generator=generator)
-    with pytest.raises(ValueError, match="2 in validation"):
+    with pytest.raises(ValueError, match=r"label below 2 .* got 0\.\.2"):
         fit_probe((states, torch.tensor([0, 1, 0, 1])), (states, torch.tensor([0, 1, 2, 0])))
-    with pytest.raises(ValueError, match="3 labels for 4 states"):
+    with pytest.raises(ValueError, match=r"one label for each, .* \(4, 2\) and \(3,\)"):
         fit_probe((states, torch.tensor([0, 1, 0])), (states, torch.tensor([0, 1, 1, 0])))
 
 

@@ -4,6 +4,7 @@
 from collections import Counter
 
 import pytest
+import torch
 from torch import Generator
 
 from pretrain.prompts import (
@@ -99,3 +100,17 @@ def test_other_answers_for_the_same_texts() -> None:
         relabel(POOL, labels, "random")
     with pytest.raises(ValueError, match="expected 'true', 'next'"):
         relabel(POOL, labels, "shuffled")
+
+
+def test_nothing_to_draw_from_is_refused() -> None:
+    """Three examples were asked of none, and none came back."""
+    for examples, k in (([], 3), ([("a", "b")], -1)):
+        with pytest.raises(ValueError, match=f"k >= 0 and examples to draw from, got {k} and"):
+            draw_balanced(examples, k, generator=torch.Generator())
+
+
+def test_labels_must_be_those_of_the_task() -> None:
+    """A KeyError named the answer and not the mistake."""
+    for labels in ([], ["yes"]):
+        with pytest.raises(ValueError, match=r"answers of the task as labels, got .* \['no'\]"):
+            relabel([("a", "no")], labels, "next")

@@ -88,3 +88,12 @@ def test_a_model_keeps_its_answers_in_a_quarter_of_the_bytes() -> None:
     assert isinstance(model.embeddings.position, nn.Embedding)
     with pytest.raises(ValueError, match=r"expected ids in 0\.\.499"):
         model.encode(torch.tensor([[500]]))
+
+
+def test_short_floats_are_refused() -> None:
+    """A scale rounded down made 128 of the largest number, which int8 writes as -128."""
+    for dtype in (torch.float16, torch.bfloat16):
+        with pytest.raises(ValueError, match="float32 or float64"):
+            quantize_rows(torch.full((1, 1), 6.1e-5, dtype=dtype))
+    with pytest.raises(ValueError, match=r"D >= 1, got torch\.float32 of shape \(2, 0\)"):
+        quantize_rows(torch.zeros(2, 0))

@@ -65,7 +65,7 @@ def test_one_broken_run_moves_little() -> None:
 def test_fit_refuses_what_has_no_logarithm() -> None:
     """Too few runs, uneven columns, a loss of 0."""
     runs = grid(TRUE)
-    with pytest.raises(ValueError, match=r"at least 5 runs.*got \[4, 4, 4\]"):
+    with pytest.raises(ValueError, match=r"at least 5 runs.*got \[\(4,\), \(4,\), \(4,\)\]"):
         fit_law(Runs(*(column[:4] for column in runs)))
     with pytest.raises(ValueError, match="equally long"):
         fit_kaplan(Runs(runs.n, runs.d, runs.loss[1:]))
@@ -187,3 +187,20 @@ def test_isoflop_minimum_of_a_parabola() -> None:
     assert isoflop_minimum(n, 2 - 0.1 * x**2) is None
     with pytest.raises(ValueError, match="three sizes"):
         isoflop_minimum(n[:2], x[:2])
+
+
+def test_a_budget_below_zero_is_refused() -> None:
+    """The root of a negative number is complex, and was given back."""
+    with pytest.raises(ValueError, match="flops, A, alpha, B and beta > 0"):
+        best_split(Law(1.0, 1.0, 0.5, 1.0, 0.5), -6.0)
+
+
+def test_values_that_explain_nothing_are_refused() -> None:
+    """Errors of other libraries got out: a division by zero, an index, two lengths."""
+    same = np.ones(3)
+    with pytest.raises(ValueError, match="measured values that differ"):
+        r_squared(same, same)
+    with pytest.raises(ValueError, match=r"confidence in 0\.\.1, got 0 and 0.95"):
+        percentiles([])
+    with pytest.raises(ValueError, match=r"two different x or more, .* y of shape \(2,\)"):
+        power_law(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0]))

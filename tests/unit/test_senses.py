@@ -56,7 +56,13 @@ def test_ties_give_chance() -> None:
 
 def test_neighbours_refuse() -> None:
     """Wrong numbers, and a group of one."""
-    with pytest.raises(ValueError, match="got 2, 1 and 2"):
+    with pytest.raises(ValueError, match=r"got shape \(2, 2\), 1 and 2"):
         neighbour_hits(torch.ones(2, 2), ["a"], ["x", "x"])
     with pytest.raises(ValueError, match="two vectors in every group"):
         neighbour_hits(torch.ones(2, 2), ["a", "b"], ["x", "y"])
+
+
+def test_vectors_of_zeros_have_the_mean_cosine_zero() -> None:
+    """Their cosine with themselves is 0, too, and 1 was taken off for each: -1 came out."""
+    assert mean_cosine(torch.zeros(2, 3)) == 0
+    assert mean_cosine(torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])) == pytest.approx(1 / 3)

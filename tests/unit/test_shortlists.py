@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from pretrain.attention import KVCache
 from pretrain.blanks import left_log_probs, rescored_log_probs
 from pretrain.gpt import GPT
 from pretrain.questions import t5_span_log_probs
@@ -115,3 +116,17 @@ def test_refusals(tiny_gpt: Callable[..., GPT]) -> None:
         apply_bayes(prior, EVERYTHING, torch.zeros(2, 3))
     with pytest.raises(ValueError, match="'smallest' or 'median', got 'mean'"):
         apply_bayes(prior, EVERYTHING, torch.zeros(2, 11), outside="mean")
+
+
+def test_candidates_outside_the_vocabulary_are_named() -> None:
+    """torch's own error about an index got out."""
+    with pytest.raises(ValueError, match=r"candidates in 0\.\.2, got \[\[3\]\]"):
+        apply_bayes(torch.zeros(1, 3), torch.tensor([[3]]), torch.zeros(1, 1))
+
+
+def test_a_cache_is_not_repeated_a_negative_number_of_times() -> None:
+    """-1 means "as it is" to torch: one text came back."""
+    cache = KVCache(2)
+    cache.append(torch.ones(1, 1, 1, 1), torch.ones(1, 1, 1, 1))
+    with pytest.raises(ValueError, match="n >= 1, got -1"):
+        repeated(cache, -1)

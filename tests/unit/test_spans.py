@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from pretrain import objectives
 from pretrain.span_noise import count_spans, find_spans
-from pretrain.spans import SpanCorrupted, apply_spans, corrupt_spans, restore_spans
+from pretrain.spans import SpanCorrupted, apply_spans, corrupt_spans, cut_out, restore_spans
 
 FIRST = 199  # sentinels 199, 198, ... 100
 EOS = 1
@@ -239,3 +239,20 @@ def test_what_a_model_wrote_can_be_put_in() -> None:
     back = restore_spans(inputs, targets, first_sentinel_id=FIRST, eos_id=EOS)
     assert back.tolist() == [5, 6, 7, 8, 9]
     assert back.dtype == torch.int64
+
+
+def test_a_choice_in_whole_numbers_is_refused() -> None:
+    """~1 is -2 and not "not": spans in 0 and 1 gave another text."""
+    ids = torch.arange(4)[None]
+    with pytest.raises(ValueError, match=r"cut in bool, got torch\.int64 and torch\.int64"):
+        cut_out(ids, torch.tensor([[0, 1, 1, 0]]), first_sentinel_id=FIRST)
+    with pytest.raises(ValueError, match=r"whole numbers .* got torch\.float32"):
+        corrupt(ids[0].float())
+
+
+def test_no_text_at_all_is_refused() -> None:
+    """The longest of no rows was asked for; a single number is no sequence."""
+    with pytest.raises(ValueError, match=r"B >= 1, got \(0, 5\)"):
+        corrupt(torch.zeros(0, 5, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"inputs \(S,\) and targets \(T,\), got shapes \(\)"):
+        restore_spans(torch.tensor(FIRST), torch.tensor([FIRST]), first_sentinel_id=FIRST)

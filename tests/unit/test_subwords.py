@@ -325,3 +325,10 @@ def test_other_published_tokenizers_are_refused() -> None:
         load_published_tokenizer("gpt2")
     with pytest.raises(ValueError, match=r"got \['llama', None\]"):
         byte_level_tokenizer({"tokenizer.ggml.model": "llama"})
+
+
+@pytest.mark.parametrize(("vocab_size", "n_sentinels"), [(-1, 0), (0, 0), (10, 300)])
+def test_a_vocabulary_without_room_is_refused(vocab_size: int, n_sentinels: int) -> None:
+    """The library's OverflowError about an unsigned number got out."""
+    with pytest.raises(ValueError, match=f"above n_sentinels = {n_sentinels}, got {vocab_size}"):
+        train_subwords(["a"], "bpe", vocab_size, n_sentinels=n_sentinels)

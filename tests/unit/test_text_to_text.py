@@ -213,3 +213,17 @@ def test_recorded_model_is_small_and_does_what_its_record_says() -> None:
     given = predict(model, tokenizer, [e.source for e in words], **limits)
     share = sum(a == e.target for a, e in zip(given, words, strict=True)) / len(words)
     assert share == pytest.approx(record["reverse"]["accuracy"]["t5"][0], abs=0.15)
+
+
+def test_a_negative_batch_answers_nothing() -> None:
+    """No question was read, and no answer came back."""
+    with pytest.raises(ValueError, match="batch_size >= 1, got -1"):
+        predict(None, None, ["a"], max_source_len=2, max_new_tokens=1, batch_size=-1)  # type: ignore[arg-type]
+
+
+def test_a_share_without_end_is_refused() -> None:
+    """NaN and infinity passed, and failed at the first step."""
+    known = note_settings(lambda *_: torch.ones(()), torch.arange(3))
+    for share in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="proportions > 0"):
+            mixture_loss({"a": known}, {"a": share})

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pretrain.tokenization import MASK, PAD, CharTokenizer
+from pretrain.tokenization import MASK, PAD, CharTokenizer, checked_ids
 
 
 @given(st.text(min_size=1))
@@ -94,3 +94,10 @@ def test_no_token_comes_twice() -> None:
     """A special token that is also a character would have two ids."""
     with pytest.raises(ValueError, match="expected every token once"):
         CharTokenizer("ab", specials=("a", "[PAD]", "[MASK]"))
+
+
+def test_decimal_ids_are_refused() -> None:
+    """1.5 was read as 1, and NaN as the smallest number of 64 bits."""
+    for wrong in (1.5, float("nan")):
+        with pytest.raises(ValueError, match=r"ids in whole numbers, got torch\.float32"):
+            checked_ids(torch.tensor([wrong]), 9)

@@ -169,3 +169,13 @@ def test_refusals(model: BERT) -> None:
         unmask(model, TEXT, 1, mask_id=MASK, order="random", greedy=True)
     with pytest.raises(ValueError, match=r"expected a torch\.Generator"):
         unmask(model, TEXT, 1, mask_id=MASK)
+
+
+def test_ids_that_may_not_be_written_belong_to_the_vocabulary(
+    tiny_bert: Callable[..., BERT],
+) -> None:
+    """torch's own error about an index got out; and something must be left to write."""
+    ids = torch.ones(1, 2, dtype=torch.int64)
+    for special in ((11,), range(11)):
+        with pytest.raises(ValueError, match=r"special_ids in 0\.\.10, and others than these"):
+            unmask(tiny_bert(), ids, 1, mask_id=1, special_ids=special, greedy=True)
