@@ -142,6 +142,10 @@ class TestComparison:
             pngs.append(base64.b64encode(stream.getvalue()).decode())
         assert comparing.differing_pixels(*pngs) == 1
 
+    def test_a_new_cell_above_changes_counts_and_no_result(self):
+        result = comparing.compare(code(printed("a")), code(printed("a"), count=2))
+        assert (result.identical, result.differing) == (1, [])
+
     def test_cells_that_did_not_run_are_not_called_identical(self):
         result = comparing.compare(code(), code(count=None))
         assert (result.identical, result.not_run) == (0, 1)
