@@ -227,10 +227,10 @@ def top_k_hits(scores: Tensor, answers: Tensor, k: int) -> Tensor:
     Raises:
         ValueError: k outside 1..V, or shapes that do not fit.
     """
-    if scores.dim() != 2 or answers.shape != scores.shape[:1]:
+    if scores.dim() != 2 or answers.shape != scores.shape[:1] or answers.is_floating_point():
         raise ValueError(
-            "expected scores (n, V) and answers (n,), got shapes "
-            f"{tuple(scores.shape)} and {tuple(answers.shape)}"
+            "expected scores (n, V) and whole answers (n,), got shapes "
+            f"{tuple(scores.shape)} and {tuple(answers.shape)}, {answers.dtype}"
         )
     if not 1 <= k <= scores.shape[-1]:
         raise ValueError(f"expected k in 1..{scores.shape[-1]}, got {k}")

@@ -55,9 +55,10 @@ def filter_probs(
         raise ValueError(f"expected logits (..., V), V >= 1, got shape {tuple(logits.shape)}")
     below = logits - logits.amax(dim=-1, keepdim=True)
     # The best logit becomes 0 first, or a small temperature would divide it to infinity; and
-    # below the smallest number of the type, the temperature itself would round to 0.
-    smallest = torch.finfo(below.dtype if below.is_floating_point() else torch.float32).tiny
-    probs = (below / max(temperature, smallest)).softmax(dim=-1)
+    # outside the numbers of the type, the temperature itself would round to 0 or to infinity.
+    numbers = torch.finfo(below.dtype if below.is_floating_point() else torch.float32)
+    smallest = numbers.tiny
+    probs = (below / min(max(temperature, smallest), numbers.max)).softmax(dim=-1)
     if top_k is not None and top_k < probs.shape[-1]:
         probs = _keep(probs, probs >= probs.topk(top_k).values[..., -1:])
     if top_p is not None and top_p < 1.0:

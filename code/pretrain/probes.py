@@ -68,7 +68,7 @@ def fit_probe(train: tuple[Tensor, Tensor], validation: tuple[Tensor, Tensor]) -
         _check_part(*part, states.shape[-1:], n_classes)
     mean = states.double().mean(dim=0)
     centred = states.double() - mean
-    targets = F.one_hot(labels, n_classes).double()
+    targets = F.one_hot(labels.long(), n_classes).double()
     bias = targets.mean(dim=0)
     values, vectors = torch.linalg.eigh(centred.T @ centred / len(centred))
     projected = vectors.T @ (centred.T @ (targets - bias) / len(centred))

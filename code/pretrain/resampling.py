@@ -48,10 +48,11 @@ def bootstrap_laws(
         One law each.
 
     Raises:
-        ValueError: Fewer than two cells, or columns of different lengths.
+        ValueError: Fewer than two cells, or runs that `check_runs` refuses.
 
     Source: Efron & Tibshirani 1993, drawn by clusters.
     """
+    check_runs(runs, at_least=1)
     names = np.unique(np.stack([runs.n, runs.d]), axis=1, return_inverse=True)[1].ravel()
     members = [np.flatnonzero(names == name) for name in range(names.max() + 1)]
     if len(members) < 2:

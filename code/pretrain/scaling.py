@@ -178,13 +178,14 @@ def best_split(law: Law, flops: float) -> tuple[float, float]:
         The N and D with the lowest predicted loss.
 
     Raises:
-        ValueError: A budget or a term of the law that is not positive and finite.
+        ValueError: A budget below one operation, or a term of the law that is not positive and
+            finite.
 
     Source: Hoffmann et al. 2022 (arXiv:2203.15556), equation (4).
     """
     terms = (flops, law.a, law.alpha, law.b, law.beta)
-    if not all(0 < value < math.inf for value in terms):
-        raise ValueError(f"expected flops, A, alpha, B and beta > 0 and finite, got {terms}")
+    if not flops >= 1 or not all(0 < value < math.inf for value in terms):
+        raise ValueError(f"expected flops >= 1, A, alpha, B and beta > 0, all finite, got {terms}")
     ratio = (law.alpha * law.a / (law.beta * law.b)) ** (1 / (law.alpha + law.beta))
     n = ratio * (flops / 6) ** law.n_exponent
     return n, flops / (6 * n)

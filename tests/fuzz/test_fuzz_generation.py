@@ -76,7 +76,7 @@ def test_filter_probs(
     assert ((plain == plain.amax(dim=-1, keepdim=True)) & (probs > 0)).any(dim=-1).all()
     assert (probs[logits == float("-inf")] == 0).all()
     kept = (probs > 0).sum(dim=-1)
-    if top_k is not None and len(set(logits.flatten().tolist())) == logits.numel():
+    if top_k is not None and len(set(plain.flatten().tolist())) == plain.numel():
         assert (kept <= top_k).all()
     if min_p is not None:
         assert (probs[probs > 0] >= 0).all()

@@ -228,7 +228,7 @@ def test_untrained_positions_are_not_judged() -> None:
 
 def test_answers_must_fit_the_scores() -> None:
     """One answer was compared with every row, in silence."""
-    with pytest.raises(ValueError, match=r"answers \(n,\), got shapes \(3, 4\) and \(1,\)"):
+    with pytest.raises(ValueError, match=r"whole answers \(n,\), got shapes \(3, 4\) and \(1,\)"):
         top_k_hits(torch.zeros(3, 4), torch.tensor([1]), 1)
 
 

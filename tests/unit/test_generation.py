@@ -302,6 +302,12 @@ def test_caches_must_be_one_a_block(tiny_gpt: Build) -> None:
             model(PROMPT, cache=caches)
 
 
+def test_a_temperature_beyond_the_type_leaves_the_forbidden_out() -> None:
+    """It rounded to infinity in 32 bits: NaN for a token that minus infinity forbids."""
+    probs = filter_probs(torch.tensor([float("-inf"), 1.0, 1.0]), temperature=1e300)
+    assert probs.tolist() == [0.0, 0.5, 0.5]
+
+
 @pytest.mark.parametrize("cut", [{"temperature": 1e-50}, {"top_p": 1e-50}])
 def test_settings_too_small_for_the_type_keep_the_best_token(cut: dict[str, float]) -> None:
     """They rounded to 0 in 32 bits: a division of 0 by 0, and a set without any token."""

@@ -191,7 +191,7 @@ def test_isoflop_minimum_of_a_parabola() -> None:
 
 def test_a_budget_below_zero_is_refused() -> None:
     """The root of a negative number is complex, and was given back."""
-    with pytest.raises(ValueError, match="flops, A, alpha, B and beta > 0"):
+    with pytest.raises(ValueError, match="flops >= 1, A, alpha, B and beta > 0"):
         best_split(Law(1.0, 1.0, 0.5, 1.0, 0.5), -6.0)
 
 
