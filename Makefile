@@ -72,8 +72,8 @@ test: setup ## everything that CI runs: style, unit tests, every chapter re-exec
 	$(STAGE) "unit tests" $(BIN)/python -m pytest tests/unit $(COVERAGE)
 	@echo "test 2 of 3: every chapter re-executed, its outputs compared with the stored ones"
 	$(STAGE) "chapters re-executed" $(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
-	@echo "test 3 of 3: stored chapters, tools and benchmarks, and the strictly built pages, in a browser too"
-	$(STAGE) "tools, pages, browser" $(BIN)/python -m pytest tests/chapters tests/book tests/benchmarks tests/browser
+	@echo "test 3 of 3: unforeseen input, stored chapters, tools and benchmarks, and the strictly built pages, in a browser too"
+	$(STAGE) "tools, pages, browser" $(BIN)/python -m pytest tests/fuzz tests/chapters tests/book tests/benchmarks tests/browser
 	@$(BIN)/python tools/stage_times.py table
 	@echo "test: all passed"
 

@@ -2,7 +2,8 @@
 """Where the chapters are, and how a chapter's twin and its notebook correspond.
 
 A chapter is edited as ``chapters/_text/NN_slug.md`` (MyST Markdown, its *twin*) and read as
-``chapters/NN_slug.ipynb``. The two hold the same cells; only the notebook holds outputs.
+``chapters/NN_slug.ipynb``. The two hold the same cells; only the notebook holds outputs, and the
+opening cell (`opening_cell`), which the notebook of a chapter that imports the package gets here.
 """
 
 import hashlib
@@ -15,6 +16,14 @@ import jupytext
 import nbformat
 from jupytext.myst import MystMetadataParsingError
 from nbformat import NotebookNode
+
+from opening_cell import (
+    PLACE,
+    is_opening,
+    needs_opening,
+    opening_cell,
+    repository_address,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = ROOT / "chapters"
@@ -68,7 +77,7 @@ def notebook_of(twin: Path) -> Path:
 
 
 def read_twin(path: Path) -> NotebookNode:
-    """Read a twin as a notebook without outputs, solutions marked for Jupyter.
+    """Read a twin as a notebook without outputs, solutions marked for Jupyter, opening cell added.
 
     Args:
         path: The twin.
@@ -91,6 +100,8 @@ def read_twin(path: Path) -> NotebookNode:
     notebook.metadata = nbformat.from_dict(NOTEBOOK_METADATA)
     _hide_solution_sources(notebook)
     _name_cells(notebook)
+    if needs_opening(notebook):
+        notebook.cells.insert(PLACE, opening_cell(repository_address(ROOT / "pyproject.toml")))
     return notebook
 
 
@@ -99,9 +110,10 @@ def write_twin(path: Path, notebook: NotebookNode) -> None:
 
     Args:
         path: The twin.
-        notebook: Any notebook; its outputs are left out.
+        notebook: Any notebook; its outputs and its opening cell are left out.
     """
-    copy = nbformat.from_dict({**notebook, "cells": [_input_only(cell) for cell in notebook.cells]})
+    own = [_input_only(cell) for cell in notebook.cells if not is_opening(cell)]
+    copy = nbformat.from_dict({**notebook, "cells": own})
     copy.metadata = NotebookNode()
     path.parent.mkdir(exist_ok=True)
     text = re.sub(

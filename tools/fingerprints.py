@@ -14,6 +14,7 @@ from typing import Any
 from nbformat import NotebookNode
 
 from chapters import NOTE, ROOT, digest
+from opening_cell import is_opening
 
 PACKAGE = "pretrain"
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -21,8 +22,9 @@ NOT_AN_INPUT = ("data/runs/receipts.json",)  # written after each run
 
 
 def code_fingerprint(notebook: NotebookNode) -> str:
-    """Hash the sources of all code cells."""
-    return digest([cell.source for cell in notebook.cells if cell.cell_type == "code"])
+    """Hash the sources of all code cells; the opening one, where it works, has no output."""
+    cells = (cell for cell in notebook.cells if cell.cell_type == "code" and not is_opening(cell))
+    return digest([cell.source for cell in cells])
 
 
 def module_fingerprints(notebook: NotebookNode, root: Path = ROOT) -> dict[str, str]:

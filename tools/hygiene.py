@@ -16,6 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from chapters import read_notebook
+from opening_cell import is_opening
 
 TAGS = {
     "hide-input",
@@ -74,7 +75,7 @@ def _whole(notebook: NotebookNode, path: Path) -> Iterator[str]:
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
         yield f"execution counts must run 1, 2, 3 … without gaps (make run), got {counts}"
-    kinds = ["none", *(cell.cell_type for cell in notebook.cells)]
+    kinds = ["none", *(cell.cell_type for cell in notebook.cells if not is_opening(cell))]
     for index, (before, kind) in enumerate(itertools.pairwise(kinds)):
         if kind == "code" and before != "markdown":
             yield f"cell {index}: a code cell needs a sentence in a Markdown cell before it"

@@ -22,6 +22,7 @@ from nbformat import NotebookNode
 import pages
 from building import build_strictly
 from chapters import (
+    NOTE,
     ROOT,
     ChapterError,
     notebook_of,
@@ -38,6 +39,7 @@ COPIED = (  # what the pages' directives read, and what comes with every copy
     "_toc.yml",
     "extensions",
     "data/runs",
+    "data/sources.toml",
     "data/exercises.toml",
     "code/pretrain/checkers",
     "benchmarks/pages.json",
@@ -160,6 +162,7 @@ def write_chapter(twin: Path, folder: Path) -> Path:
         for output in new.outputs:
             if "execution_count" in output:
                 output.execution_count = count
+    notebook.metadata[NOTE] = {"inputs": stored.metadata[NOTE]["inputs"]}  # what the receipts show
     write_notebook(notebook_of(copy), notebook)
     left = leaks(whole, _all_text(notebook))
     if left:

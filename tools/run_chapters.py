@@ -195,7 +195,26 @@ def clean(notebook: NotebookNode) -> None:
                 cell.metadata.pop(name, None)
             for output in cell.outputs:
                 output.get("data", {}).pop(WIDGET_VIEW, None)
-            cell.outputs = [one for one in cell.outputs if one.get("data") != {}]
+            cell.outputs = joined([one for one in cell.outputs if one.get("data") != {}])
+
+
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join neighbouring pieces of one stream: where a stream is cut depends on the time.
+
+    Args:
+        outputs: A cell's outputs; the first piece of a stream grows, in place.
+
+    Returns:
+        The outputs in their order, no two neighbours of the same stream.
+    """
+    whole: list[NotebookNode] = []
+    for one in outputs:
+        last = whole[-1] if whole else NotebookNode(output_type="none")
+        if one.output_type == last.output_type == "stream" and one.name == last.name:
+            last.text += one.text
+        else:
+            whole.append(one)
+    return whole
 
 
 def refuse_noise(notebook: NotebookNode, name: str) -> None:

@@ -31,6 +31,7 @@ from chapters import (
     write_notebook,
     write_twin,
 )
+from opening_cell import is_opening
 
 _CODE_CELL = re.compile(
     r"^(?P<open>```\{code-cell\}[^\n]*\n(?:---\n.*?\n---\n|(?::[^\n]*\n)*)\n?)(?P<code>.*?)^```$",
@@ -129,6 +130,9 @@ def keep_outputs(old: NotebookNode, new: NotebookNode) -> int:
         for step in range(block.size):
             source, target = before[block.a + step], after[block.b + step]
             target.outputs, target.execution_count = source.outputs, source.execution_count
+    for source, target in zip(before, after, strict=False):  # with another address, the same cell
+        if is_opening(source) and is_opening(target):
+            target.execution_count = source.execution_count
     return sum(block.size for block in matcher.get_matching_blocks())
 
 

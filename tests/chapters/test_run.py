@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 import chapters
@@ -62,6 +63,17 @@ def test_clean_keeps_results_and_drops_the_rest():
     assert notebook.metadata == {**chapters.NOTEBOOK_METADATA, chapters.NOTE: {}}
     assert notebook.cells[0].metadata == {"tags": []}
     assert [dict(one.data) for one in notebook.cells[0].outputs] == [{"text/html": "<p>kept</p>"}]
+
+
+def test_neighbouring_pieces_of_a_stream_become_one():
+    def stream(text: str, name: str = "stdout") -> NotebookNode:
+        return new_output("stream", name=name, text=text)
+
+    shown = new_output("display_data", {"text/plain": "7"})
+    outputs = [stream("a\n"), stream("b\n"), shown, stream("c\n"), stream("d\n", "stderr")]
+    whole = run_chapters.joined(outputs)
+    assert [one.get("text") for one in whole] == ["a\nb\n", None, "c\n", "d\n"]
+    assert [one.get("name") for one in whole] == ["stdout", None, "stdout", "stderr"]
 
 
 def test_error_stream_is_refused():
