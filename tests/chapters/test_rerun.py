@@ -119,6 +119,11 @@ class TestComparison:
             "glued 'loss', text/plain"
         )
 
+    def test_without_the_press_nothing_is_glued_and_the_printed_text_counts(self):
+        glued = shown("application/papermill.record/text/plain", "1", scrapbook={"name": "loss"})
+        assert comparing.compare(code(printed("1"), glued), code(printed("1"))).identical == 1
+        assert comparing.compare(code(printed("1"), glued), code(printed("2"))).identical == 0
+
     def test_images_are_compared_by_bytes_then_by_pixels(self):
         picture = png(4)
         stream = io.BytesIO()
