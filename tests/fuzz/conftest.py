@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Count what the fuzz tests called, say so at the end, and write it down where asked.
 
 FUZZ_CASES=2000 draws as many new cases for each function and prints their seed, FUZZ_SEED=number

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Call a function with arguments that are partly wrong, and hold it to its docstring.
 
 A test names a function, a strategy of keyword arguments, and the promises of the docstring:

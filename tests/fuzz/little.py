@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Models and a tokeniser of the smallest size, made once: what they compute is not the point.
 
 There are two of each, so that a test can see whether a function treats them alike.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Arguments for the fuzz tests: mostly right, now and then wrong in a way that happens to people.
 
 Values of tensors come from a drawn seed and not one by one from hypothesis, which would be slow;

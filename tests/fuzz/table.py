@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Which public functions are fuzzed, and which are not and why. `test_fuzz_table` holds it true.
 
 A name is that of module and function without the package. A few methods stand beside the functions:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Count models: every row of probabilities sums to 1, and nothing reaches over a text's start."""
 
 from typing import Any

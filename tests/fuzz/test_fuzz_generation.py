@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writing: what is drawn from is a distribution, and what is written keeps what was there."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Masks, positions and attention: nothing looks past its query, no row of weights is broken."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a model is asked: targets, corruption, windows, batches and the losses made of them."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Questions to models: blanks, spans, shortlists and losses are log-probabilities that add up."""
 
 import math
@@ -69,6 +70,8 @@ def blanks(draw: DrawFn, first: int, **more: Any) -> dict[str, Any]:
     place = mostly(st.integers(min(first, max(shape[1] - 1, 0)), max(shape[1] - 1, 0)),
                    st.integers(-2, shape[1] + 1))  # fmt: skip
     places = draw(st.lists(place, min_size=shape[0], max_size=shape[0]))
+    # Under the mask IGNORE_INDEX is no token that is asked for: not for `blank_log_probs`.
+    call["windows"] = call["windows"].clamp(min=-1)
     wrong = draw(st.integers(0, 11)) == 11
     call["places"] = draw(ids(1)) if wrong else torch.tensor(places, dtype=torch.int64)
     return call

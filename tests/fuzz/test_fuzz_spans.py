@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Spans and middles: what was cut out or moved can be put back, and noise keeps its counts."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every public function is fuzzed, or left out for a reason that is written down."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Texts of any kind: cleaned, cut, scored, shown as HTML, put into prompts."""
 
 import html
