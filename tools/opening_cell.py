@@ -10,6 +10,7 @@ Without one, the cell asks the reader for it.
 """
 
 import ast
+import json
 import tomllib
 from pathlib import Path
 
@@ -24,7 +25,7 @@ _SOURCE = '''\
 import importlib.util
 
 
-def _bring_package(address={address!r}):
+def _bring_package(address={address}):
     """Install what the chapter needs and what is not there; torch stays as it is."""
     import os
     import runpy
@@ -32,11 +33,13 @@ def _bring_package(address={address!r}):
     from pathlib import Path
 
     here = Path.cwd()
-    book = next((p for p in (here, *here.parents) if (p / "code/pretrain").is_dir()), here / "book")
+    roots = [p for p in (here, *here.parents) if (p / "code/pretrain").is_dir()]
+    book = roots[0] if roots else here / "book"
     if not book.is_dir():
         address = os.environ.get("BOOK_REPOSITORY_URL") or address
-        address = address or input("Address of the repository you opened this notebook from: ")
-        subprocess.run(["git", "clone", "--quiet", "--depth", "1", address, str(book)], check=True)
+        address = address or input("Address of the book's repository: ")
+        clone = ["git", "clone", "--quiet", "--depth", "1", address, str(book)]
+        subprocess.run(clone, check=True)
     runpy.run_path(str(book / "tools" / "bring_package.py"), run_name="__main__")
 
 
@@ -67,7 +70,7 @@ def opening_cell(address: str = "") -> NotebookNode:
         A code cell, folded in JupyterLab and in Colab, left out of the page.
     """
     cell = nbformat.v4.new_code_cell(
-        _SOURCE.format(address=address),
+        _SOURCE.format(address=json.dumps(address)),
         metadata={
             "cellView": "form",
             "jupyter": {"source_hidden": True},

@@ -110,7 +110,7 @@ class TestPlace:
         assert opening_cell.repository_address(root / "pyproject.toml") == "https://example.org/a/b"
         assert opening_cell.repository_address(chapters.ROOT / "pyproject.toml") == ""
         cell = opening_cell.opening_cell("https://example.org/a/b")
-        assert "address='https://example.org/a/b'" in cell.source
+        assert 'address="https://example.org/a/b"' in cell.source
 
 
 class TestVersions:
