@@ -105,7 +105,8 @@ def test_decoding_rule(
     assert found.shape == (4,)
     assert found.dtype == torch.int64
     assert ((found >= 0) & (found < V)).all()
-    assert not (greedy or top_k == 1) or torch.equal(found, scores.argmax(dim=-1))
+    sharp = greedy or (top_k == 1 and temperature < 1e6)  # far above, all tokens tie
+    assert not sharp or torch.equal(found, scores.argmax(dim=-1))
 
 
 @st.composite

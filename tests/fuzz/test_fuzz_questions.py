@@ -324,7 +324,11 @@ def test_right_log_likelihoods(scores: Tensor, candidates: Tensor, **_: Any) -> 
     assert (scores <= 0).all()
 
 
-@fuzz(length_log_likelihoods, shortlists(model=T5_MODELS, **SENTINELS))
+# The closing sentinel is looked up by torch, whose IndexError comes out beyond the vocabulary.
+CLOSING = {**SENTINELS, "sentinel_ids": st.tuples(ANY_ID, st.integers(0, V - 1))}
+
+
+@fuzz(length_log_likelihoods, shortlists(model=T5_MODELS, **CLOSING))
 def test_length_log_likelihoods(scores: Tensor, candidates: Tensor, **_: Any) -> None:
     """A log-probability for each candidate."""
     assert scores.shape == candidates.shape
