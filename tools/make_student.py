@@ -162,7 +162,8 @@ def write_chapter(twin: Path, folder: Path) -> Path:
         for output in new.outputs:
             if "execution_count" in output:
                 output.execution_count = count
-    notebook.metadata[NOTE] = {"inputs": stored.metadata[NOTE]["inputs"]}  # what the receipts show
+    if NOTE in stored.metadata:
+        notebook.metadata[NOTE] = {"inputs": stored.metadata[NOTE]["inputs"]}  # for the receipts
     write_notebook(notebook_of(copy), notebook)
     left = leaks(whole, _all_text(notebook))
     if left:
