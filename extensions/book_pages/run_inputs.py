@@ -136,6 +136,6 @@ def _title(notebook: dict[str, Any]) -> str:
 
 def _parsed(directive: SphinxDirective, lines: list[str], source: str) -> list[nodes.Node]:
     """Parse lines of Markdown where a directive stands."""
-    container = nodes.container()
+    container = nodes.container(classes=["run-inputs"])
     directive.state.nested_parse(StringList(lines, source=source), 0, container)
-    return list(container.children)
+    return [container]
