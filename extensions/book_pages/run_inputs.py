@@ -76,7 +76,9 @@ def input_lines(name: str, notebook: dict[str, Any], versions: dict[str, str]) -
     files = [f"| `{file}` | `{digest}` |" for file, digest in inputs["data"].items()]
     head = ["| data file | SHA-256, first 16 digits |", "|:--|:--|"] if files else []
     return [
-        f":::{{dropdown}} {_title(notebook)}",
+        f":::{{admonition}} {_title(notebook)}",
+        ":class: dropdown",
+        "",
         f"{{doc}}`/chapters/{name}`. Seeds in its code: {named}.",
         f"Modules of the package behind it: {len(inputs['modules'])}. Run with {software}.",
         "",
