@@ -93,7 +93,8 @@ def mutate(module: str, table: dict[str, Any], children: int) -> dict[str, Any]:
         children: Processes at once.
 
     Returns:
-        Counts of mutants and caught ones, the survivors, and the seconds that it took.
+        Counts of mutants, of caught ones and of those whose tests did not end in time (caught,
+        too), the survivors, and the seconds that it took.
 
     Raises:
         MutationError: There is no such module or test, or the unchanged code fails its tests.
@@ -111,6 +112,7 @@ def mutate(module: str, table: dict[str, Any], children: int) -> dict[str, Any]:
     return {
         "mutants": len(found),
         "caught": len(found) - len(survivors),
+        "timeouts": sum(status == "timeout" for status in found.values()),
         "survivors": survivors,
         "seconds": round(time.perf_counter() - start),
         "versions": {"mutmut": version("mutmut"), "torch": version("torch")},

@@ -32,8 +32,8 @@ def attention(
 
     Args:
         query: float (..., T, K).
-        key: float (..., S, K).
-        value: float (..., S, K).
+        key: float (..., S, K), with the same leading axes.
+        value: float (..., S, any width).
         mask: bool, broadcastable to (..., T, S). True = may attend; None = all may.
             A query that may attend to nothing gets zeros.
         dropout_prob: Probability with which a weight is dropped.
@@ -43,11 +43,13 @@ def attention(
         query may attend to nothing or weights were dropped.
 
     Raises:
-        ValueError: The widths, lengths or the mask do not fit together.
+        ValueError: The axes, widths, lengths or the mask do not fit together.
 
     Source: Vaswani et al. 2017 (arXiv:1706.03762), equation (1).
     """
-    if query.shape[-1] != key.shape[-1] or key.shape[:-1] != value.shape[:-1]:
+    wanted = (*query.shape[:-2], *key.shape[-2:-1], *query.shape[-1:])  # (..., S, K)
+    fits = len(wanted) == query.dim() >= 2 and key.shape == wanted
+    if not fits or key.shape[:-1] != value.shape[:-1]:
         raise ValueError(
             "expected query (..., T, K), key (..., S, K) and value (..., S, K), got "
             f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"

@@ -34,6 +34,8 @@ def blank_log_probs(
         ValueError: The shapes do not fit, ids outside the vocabulary, or batch_size < 1.
     """
     _check_places(windows, places)
+    if (windows < 0).any():  # under the mask, the model would not see it
+        raise ValueError(f"expected windows of ids >= 0, got {int(windows.min())}")
     hidden = places[:, None] == torch.arange(windows.shape[1])  # (N, T), one True a row
     labels = windows.masked_fill(~hidden, IGNORE_INDEX)
     corrupted = windows.masked_fill(hidden, mask_id)

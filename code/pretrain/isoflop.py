@@ -64,8 +64,8 @@ def power_law(x: Array, y: Array) -> PowerLaw:
         The law; its exponent is negative when y falls.
 
     Raises:
-        ValueError: Fewer than two different x, columns that differ in length, or values that are
-            not positive and finite.
+        ValueError: Fewer than two different x, columns that differ in length, values that are
+            not positive and finite, or x so close that the constant is no float.
     """
     if not _are_positive(x, y) or len(np.unique(x)) < 2:
         raise ValueError(
@@ -75,7 +75,11 @@ def power_law(x: Array, y: Array) -> PowerLaw:
     log_x, log_y = np.log(x), np.log(y)
     exponent, offset = np.polyfit(log_x, log_y, 1)
     explained = r_squared(log_y, offset + exponent * log_x) if np.ptp(log_y) > 0 else 1.0
-    return PowerLaw(float(np.exp(offset)), float(exponent), explained)
+    with np.errstate(over="ignore", under="ignore"):
+        constant = float(np.exp(offset))
+    if not 0 < constant < np.inf:
+        raise ValueError(f"expected x apart enough to tell the law, got {x}: x^{exponent:.3g}")
+    return PowerLaw(constant, float(exponent), explained)
 
 
 def loss_at(runs: SizeRuns, d: float) -> float | None:

@@ -70,7 +70,8 @@ def blank_oracle(
         raise ValueError(f"expected sides to be 'both', 'left' or 'right', got {sides!r}")
     evidence = source.evidence(windows - offset)
     n_windows, seq_len, _ = evidence.shape
-    if places.shape != (n_windows,) or not ((places >= 0) & (places < seq_len)).all():
+    inside = ((places >= 0) & (places < seq_len)).all() and not places.is_floating_point()
+    if places.shape != (n_windows,) or not inside:
         raise ValueError(
             f"expected places ({n_windows},) in 0..{seq_len - 1}, got {places.tolist()[:5]} of "
             f"shape {tuple(places.shape)}"

@@ -107,11 +107,11 @@ def percentiles(values: Sequence[float] | Array, confidence: float = 0.95) -> tu
         confidence: Share of the values inside, 0..1.
 
     Raises:
-        ValueError: No value, or confidence outside 0..1.
+        ValueError: No value, one that is not finite, or confidence outside 0..1.
     """
-    if not np.size(values) or not 0 <= confidence <= 1:
+    if not np.size(values) or not np.isfinite(values).all() or not 0 <= confidence <= 1:
         raise ValueError(
-            f"expected values and confidence in 0..1, got {np.size(values)} and {confidence}"
+            f"expected finite values and confidence in 0..1, got {np.size(values)} and {confidence}"
         )
     tail = (1 - confidence) / 2
     low, high = np.quantile(np.asarray(values, float), [tail, 1 - tail])

@@ -105,6 +105,9 @@ def length_log_likelihoods(
             outside the vocabulary.
     """
     _check_candidates(windows, place, candidates)
+    n_ids = model.options["vocab_size"]
+    if not 0 <= sentinel_ids[1] < n_ids:  # torch counts a negative one from the end
+        raise ValueError(f"expected sentinel_ids in 0..{n_ids - 1}, got {sentinel_ids}")
     hidden = hide_span(windows, place, place + 1, sentinel_id=sentinel_ids[0], eos_id=eos_id)
     out = []
     with evaluating(model):

@@ -275,16 +275,12 @@ def train_subwords(
         behind them as in GPT-2, not to a mark of their own as in SentencePiece.
     """
     _check_training(texts, kind, specials, n_sentinels)
-    if vocab_size - n_sentinels < 1:
-        raise ValueError(
-            f"expected a vocab_size above n_sentinels = {n_sentinels}, got {vocab_size}"
-        )
     if lowercase:
         alphabet = "".join(sorted(set(alphabet.lower())))
+    _check_size(vocab_size, len(specials) + n_sentinels, texts, kind, alphabet, lowercase)
     tokenizer, trainer = _untrained(kind, vocab_size - n_sentinels, alphabet, specials)
     if lowercase:
-        parts = [normalizers.NFD(), normalizers.Lowercase(), normalizers.StripAccents()]
-        tokenizer.normalizer = normalizers.Sequence(parts)
+        tokenizer.normalizer = _lowercase()
     tokenizer.train_from_iterator(texts, trainer)
     names = [_SENTINEL.format(n) for n in reversed(range(n_sentinels))]
     tokenizer.add_special_tokens([AddedToken(name, special=True) for name in names])
@@ -336,6 +332,27 @@ def _check_training(
         raise ValueError(f"expected [UNK] among the specials of {kind!r}, got {tuple(specials)}")
     if n_sentinels < 0:
         raise ValueError(f"expected n_sentinels >= 0, got {n_sentinels}")
+
+
+def _check_size(
+    vocab_size: int, n_fixed: int, texts: Sequence[str], kind: str, alphabet: str, lowercase: bool
+) -> None:
+    """Refuse a size without room for what must be in; "unigram" would be trained for ever."""
+    n_characters = 1
+    if kind == "unigram":  # each character is a piece
+        read = _lowercase().normalize_str if lowercase else str
+        n_characters = len(set(alphabet).union(*map(read, texts)))
+    if vocab_size < n_fixed + n_characters:
+        raise ValueError(
+            f"expected a vocab_size that these texts and this alphabet can give, got {vocab_size}: "
+            f"{n_fixed} special tokens and sentinels and at least {n_characters} pieces"
+        )
+
+
+def _lowercase() -> normalizers.Normalizer:
+    """Make BERT's small letters without accents."""
+    parts = [normalizers.NFD(), normalizers.Lowercase(), normalizers.StripAccents()]
+    return normalizers.Sequence(parts)
 
 
 def _untrained(

@@ -175,8 +175,7 @@ def blanks(draw: DrawFn) -> dict[str, Any]:
     n_rows = len(windows) if windows.dim() else 1
     longest = max(windows.shape[1] - 1, 0) if windows.dim() > 1 else 2
     fitting = draw(st.lists(st.integers(0, longest), min_size=n_rows, max_size=n_rows))
-    # Not decimal ones, which torch refuses as an index by an IndexError of its own.
-    other = ids(1, high=9, wrong=False).map(torch.atleast_1d)
+    other = ids(1, high=9).map(torch.atleast_1d)
     places = draw(mostly(st.just(torch.tensor(fitting, dtype=torch.int64)), other))
     sides = mostly(st.sampled_from(["both", "left", "right"]), st.just("none"))
     return {"source": draw(SOURCES), "windows": windows, "places": places, "sides": draw(sides),

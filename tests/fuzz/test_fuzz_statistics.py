@@ -205,15 +205,11 @@ def test_r_squared(found: float, measured: Any, predicted: Any) -> None:
     assert r_squared(measured, measured) == 1 or not np.isfinite(measured).all()
 
 
-FINITE = arrays().map(np.nan_to_num)
-
-
-@fuzz(percentiles, calls(values=FINITE, confidence=CONFIDENCES))
+@fuzz(percentiles, calls(values=arrays(), confidence=CONFIDENCES))
 def test_percentiles(found: tuple[float, float], values: Any, confidence: float) -> None:
     """In order, and between the smallest and the largest."""
     assert 0 <= confidence <= 1
-    if np.isfinite(values).all():
-        assert values.min() <= found[0] <= found[1] <= values.max()
+    assert values.min() <= found[0] <= found[1] <= values.max()
 
 
 def decades(n: int, seed: int) -> Any:
@@ -232,7 +228,7 @@ def curves(draw: DrawFn, *names: str) -> dict[str, Any]:
         first[0] = draw(NOT_POSITIVE)
     fitting = np.random.default_rng(draw(SEEDS)).uniform(0.5, 5.0, len(first))
     if len(first) > 2 and draw(st.integers(0, 5)) == 5:
-        first[1:] = first[0]  # all equal
+        first[1:] = first[0] * draw(st.sampled_from([1.0, 1 + 1e-12]))  # all equal, or nearly
     return dict(zip(names, (first, draw(mostly(st.just(fitting), SIZES))), strict=True))
 
 

@@ -117,8 +117,7 @@ def trainings(draw: DrawFn) -> dict[str, Any]:
     """Draw texts and sizes, of which some cannot be had."""
     kind = draw(mostly(st.sampled_from(KINDS), st.just("word")))
     least = 262 if kind == "byte-bpe" else 10
-    # With room for some of the characters only, the library trains "unigram" for ever.
-    few = st.integers(-2, 0 if kind == "unigram" else 5)
+    few = st.integers(-2, 12)
     return {"texts": draw(st.lists(st.text("ab \u00e9", max_size=20), min_size=1, max_size=3)),
             "kind": kind, "vocab_size": draw(mostly(st.integers(least, least + 9), few)),
             "alphabet": draw(st.sampled_from(["ab", "a b", ""])),

@@ -80,11 +80,16 @@ def test_dropout_drops_weights() -> None:
 
 @pytest.mark.parametrize(
     "shapes",
-    [((1, 2, 4), (1, 2, 3), (1, 2, 3)), ((1, 2, 4), (1, 3, 4), (1, 2, 4))],
-    ids=["width", "length"],
+    [
+        ((1, 2, 4), (1, 2, 3), (1, 2, 3)),
+        ((1, 2, 4), (1, 3, 4), (1, 2, 4)),
+        ((1, 2, 4), (2, 3, 4), (2, 3, 4)),
+        ((1, 2, 4), (4,), (4,)),
+    ],
+    ids=["width", "length", "leading axes", "too few axes"],
 )
 def test_bad_shapes(shapes: tuple[tuple[int, ...], ...]) -> None:
-    """Widths and lengths that do not fit are named, all three of them."""
+    """Shapes that do not fit are named, all three of them."""
     with pytest.raises(ValueError, match=r"expected query \(\.\.\., T, K\).* got \(1, 2, 4\), "):
         attention(*(torch.zeros(shape) for shape in shapes))
 

@@ -128,6 +128,8 @@ def test_power_law() -> None:
     assert power_law(x, np.ones(4)).exponent == pytest.approx(0.0)
     with pytest.raises(ValueError, match="two different x"):
         power_law(np.ones(3), x[:3])
+    with pytest.raises(ValueError, match="apart enough"):
+        power_law(np.array([2.0, 2.0 * (1 + 1e-12)]), np.array([1.0, 2.0]))
 
 
 def test_r_squared() -> None:

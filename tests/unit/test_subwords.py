@@ -327,8 +327,19 @@ def test_other_published_tokenizers_are_refused() -> None:
         byte_level_tokenizer({"tokenizer.ggml.model": "llama"})
 
 
-@pytest.mark.parametrize(("vocab_size", "n_sentinels"), [(-1, 0), (0, 0), (10, 300)])
-def test_a_vocabulary_without_room_is_refused(vocab_size: int, n_sentinels: int) -> None:
-    """The library's OverflowError about an unsigned number got out."""
-    with pytest.raises(ValueError, match=f"above n_sentinels = {n_sentinels}, got {vocab_size}"):
-        train_subwords(["a"], "bpe", vocab_size, n_sentinels=n_sentinels)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("vocab_size", "n_sentinels"), [(-1, 0), (6, 0), (7, 2), (10, 300)])
+def test_a_vocabulary_without_room_is_refused(
+    kind: str, vocab_size: int, n_sentinels: int
+) -> None:
+    """Below 0 an OverflowError of the library got out; above, "unigram" was trained for ever."""
+    with pytest.raises(ValueError, match=f"got {vocab_size}: {6 + n_sentinels} special"):
+        train_subwords(["a ab", "a ab"], kind, vocab_size, alphabet="", n_sentinels=n_sentinels)
+
+
+def test_a_unigram_vocabulary_holds_every_character() -> None:
+    """With a piece fewer, the library's training never ended."""
+    for size in (2, 3):
+        with pytest.raises(ValueError, match=f"got {size}: 1 special .* at least 3 pieces"):
+            train_subwords(["a ab"], "unigram", size, alphabet="", specials=("[UNK]",))
+    assert train_subwords(["a ab"], "unigram", 4, alphabet="", specials=("[UNK]",)).vocab_size == 4
