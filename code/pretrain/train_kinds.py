@@ -60,6 +60,11 @@ class MaskedOptions(ObjectiveOptions):
 
 def _masked(options: MaskedOptions, tokenizer: AnyTokenizer, seq_len: int) -> Objective:
     """Hide tokens as BERT does."""
+    if options.mask_prob + options.random_prob > 1 + 1e-9:
+        raise ValueError(
+            "expected mask_prob and random_prob with a sum of at most 1, got "
+            f"{options.mask_prob} and {options.random_prob}"
+        )
     mask_id, vocab_size = tokenizer.mask_id, tokenizer.vocab_size
     special_ids = tokenizer.special_ids
 

@@ -114,6 +114,14 @@ def test_a_vocabulary_without_sentinels_is_refused() -> None:
     assert make_objective(options, tokenizer, 12).window_len == 12
 
 
+def test_shares_of_the_masked_that_exceed_1_are_refused() -> None:
+    """Before the first batch, not at it."""
+    options = MaskedOptions(kind="masked", mask_prob=0.8, random_prob=0.3)
+    tokenizer = make_tokenizer(CHARACTERS, ["ab"], with_sentinels=False)
+    with pytest.raises(ConfigError, match=r"sum of at most 1, got 0\.8 and 0\.3"):
+        make_objective(options, tokenizer, 12)
+
+
 def test_the_first_rows_of_a_stream() -> None:
     """As many as have the characters, and no row more is read."""
     rows = iter(["abc", "de", "f", "never"])
