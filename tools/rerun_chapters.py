@@ -184,18 +184,17 @@ def _run_all(
 ) -> int:
     """Run every chapter under every setting; print and record each run as it ends."""
     seen = {setting: probe(setting, scratch) for setting in settings}
-    runs: list[dict[str, Any]] = []
-    failed = 0
+    n_runs = failed = 0
     for path, setting in product(paths, settings):
         print(f"{path.stem}, {setting.label()}: running …", flush=True)
         run = rerun(path, setting, scratch, options.into)
         print(run, flush=True)
         failed += not run.passed
-        runs.append({"chapter": path.stem, "setting": _described(setting), "seen": seen[setting],
-                     **run.record()})  # fmt: skip
+        n_runs += 1
         if options.record:
-            _write_record(options.record, runs)
-    print(f"rerun: {len(runs) - failed} of {len(runs)} runs equal the stored chapters")
+            described = {"chapter": path.stem, "setting": _described(setting)}
+            _add_to_record(options.record, {**described, "seen": seen[setting], **run.record()})
+    print(f"rerun: {n_runs - failed} of {n_runs} runs equal the stored chapters")
     return int(failed > 0)
 
 
@@ -205,10 +204,13 @@ def _described(setting: Setting) -> dict[str, Any]:
     return {**known, "python": "own" if known["python"] == sys.executable else "foreign"}
 
 
-def _write_record(path: Path, runs: list[dict[str, Any]]) -> None:
-    """Write all runs so far."""
+def _add_to_record(path: Path, run: dict[str, Any]) -> None:
+    """Add a run to the record; it replaces an older one of its chapter under its setting."""
     unit = {"wall": "seconds", "cpu": "CPU-seconds", "peak": "megabytes, all processes"}
     unit |= {"group_peak": "megabytes, with files that the system keeps in memory for them"}
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    runs = [old for old in runs if not all(old[key] == run[key] for key in ("chapter", "setting"))]
+    runs = sorted([*runs, run], key=lambda one: one["chapter"])  # keeps the order of settings
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"unit": unit, "runs": runs}, indent=1) + "\n", encoding="utf-8")
 
@@ -250,7 +252,9 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--read-only-data", action="store_true", help="as a user without rights")
     parser.add_argument("--cell-seconds", type=int, default=600, metavar="N", help="at most")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write the results as JSON")
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="add the results to a JSON file"
+    )
     parser.add_argument("--into", type=Path, default=INTO, help="folder for executed notebooks")
     return parser
 

@@ -5,7 +5,8 @@ It numbers figures, equations and exercises after the chapter's file name (:mod:
 serves MathJax and every script from the book itself (:mod:`.local_files`), offers the
 ``{applet}`` directive (:mod:`.applets`), the map of the chapters (:mod:`.chapter_map`), quizzes
 (:mod:`.quizzes`), the measured run times (:mod:`.receipts`), what the outputs were made from
-(:mod:`.run_inputs`), benchmarks (:mod:`.benchmarks`), the index of exercises (:mod:`.exercises`)
+(:mod:`.run_inputs`) and what they did elsewhere (:mod:`.reruns`), benchmarks
+(:mod:`.benchmarks`), the index of exercises (:mod:`.exercises`)
 and the teachers' tables (:mod:`.teaching`), cites in round brackets (:mod:`.citations`), mends what
 screen readers stumble over (:mod:`.access`), searches when opened from a disk (:mod:`.from_disk`)
 and prints as one page (:mod:`.one_page`). Around the text it adds links from numbers to their cells
@@ -45,6 +46,7 @@ from . import (
     previews,
     quizzes,
     receipts,
+    reruns,
     run_inputs,
     sharing,
     teaching,
@@ -60,7 +62,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     Returns:
         What Sphinx wants to know about the extension.
     """
-    own = (applets, chapter_map, quizzes, receipts, run_inputs, benchmarks, exercises, teaching)
+    own = (applets, chapter_map, quizzes, benchmarks, exercises, teaching)
+    runs = (receipts, run_inputs, reruns)
     around = (
         number_links,
         chapter_times,
@@ -71,7 +74,18 @@ def setup(app: Sphinx) -> dict[str, Any]:
         sharing,
     )
     light = (images, page_assets, icons, licences)
-    parts = (numbering, local_files, from_disk, *own, citations, access, one_page, *around, *light)
+    parts = (
+        numbering,
+        local_files,
+        from_disk,
+        *own,
+        *runs,
+        citations,
+        access,
+        one_page,
+        *around,
+        *light,
+    )
     for part in parts:
         part.register(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,6 +12,7 @@ from book_pages.benchmarks import table_lines, wait_lines, weight_lines
 from book_pages.numbering import chapter_number
 from book_pages.quiz_text import QuizError, parse_quiz, quizzes_of
 from book_pages.receipts import duration, memory
+from book_pages.reruns import tables
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,24 @@ def test_chapter_number_is_read_from_the_file_name(docname: str, number: int | N
 def test_durations_and_sizes_read_well():
     assert [duration(7.4), duration(60), duration(104.7)] == ["7 s", "1 min 0 s", "1 min 45 s"]
     assert [memory(314), memory(1894)] == ["314 MB", "1.9 GB"]
+
+
+def test_runs_elsewhere_are_shown_by_their_setting():
+    setting = {"threads": 2, "place": "root", "one_core": False, "memory_mb": None,
+               "read_only": False, "python": "own"}  # fmt: skip
+    small = {**setting, "threads": 1, "memory_mb": 2000.0, "read_only": True, "python": "foreign"}
+    seen = {"versions": {"torch": "2.6.0+cpu"}}
+    equal = {"passed": True, "identical": 9, "differing": [], "not_run": 0, "error": None,
+             "wall": 61.2, "peak": 512, "chapter": "04_gpt", "seen": seen}  # fmt: skip
+    other = {**equal, "passed": False, "identical": 7, "differing": [{}], "chapter": "05_bert"}
+    stopped = {**other, "not_run": 1, "error": "the kernel died"}
+    text = "\n".join(tables([{**one, "setting": setting} for one in (equal, other)]
+                            + [{**stopped, "setting": small}]))  # fmt: skip
+    assert "2 threads, from the repository's folder (torch 2.6.0): 1 of 2 chapters equal" in text
+    assert "| {doc}`/chapters/04_gpt` | 9 of 9 equal | 1\N{NO-BREAK SPACE}min" in text
+    assert "| {doc}`/chapters/05_bert` | 7 of 8 equal |" in text
+    assert "1 thread, 2 GB, a user who may not write, another environment, from" in text
+    assert "7 of 9 equal, stopped" in text
 
 
 def test_the_heaviest_page_of_each_sort_is_shown():

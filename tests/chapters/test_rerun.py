@@ -277,6 +277,11 @@ class TestRun:
         assert runs[0]["setting"]["python"] == "own"
         assert {"python", "torch", "ipykernel"} <= set(runs[0]["seen"]["versions"])
         assert "rerun: 1 of 2 runs equal the stored chapters" in capsys.readouterr().out
+        shutil.copy(book / "chapters" / "08_planted.ipynb", good)
+        assert rerun_chapters.main(["07", *words[2:]]) == 0
+        again = json.loads(record.read_text(encoding="utf-8"))["runs"]
+        assert [one["passed"] for one in again] == [True, True]  # replaced, and the other kept
+        assert again[1] == runs[1]
 
 
 class TestSettings:

@@ -329,9 +329,7 @@ def test_other_published_tokenizers_are_refused() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("vocab_size", "n_sentinels"), [(-1, 0), (6, 0), (7, 2), (10, 300)])
-def test_a_vocabulary_without_room_is_refused(
-    kind: str, vocab_size: int, n_sentinels: int
-) -> None:
+def test_a_vocabulary_without_room_is_refused(kind: str, vocab_size: int, n_sentinels: int) -> None:
     """Below 0 an OverflowError of the library got out; above, "unigram" was trained for ever."""
     with pytest.raises(ValueError, match=f"got {vocab_size}: {6 + n_sentinels} special"):
         train_subwords(["a ab", "a ab"], kind, vocab_size, alphabet="", n_sentinels=n_sentinels)
