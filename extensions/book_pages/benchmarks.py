@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+from .markdown import parse_markdown
 
 RESULTS = "benchmarks/results.json"
 WEIGHTS = "benchmarks/pages.json"
@@ -78,9 +79,7 @@ class BenchmarksDirective(SphinxDirective):
         rows = [row for row in rows if row["name"].startswith(start)]
         if not rows:
             raise self.error(f"no rows {start!r} in {RESULTS}: make bench writes it")
-        container = nodes.container(classes=["benchmarks"])
-        self.state.nested_parse(StringList(table_lines(rows), source=RESULTS), 0, container)
-        return list(container.children)
+        return parse_markdown(self, table_lines(rows), RESULTS)
 
 
 def weight_lines(record: dict[str, Any]) -> list[str]:
@@ -159,9 +158,7 @@ class RecordDirective(SphinxDirective):
         if not path.exists():
             raise self.error(f"no {self.record}: make bench writes it")
         lines = self.lines(json.loads(path.read_text(encoding="utf-8")))
-        container = nodes.container(classes=["benchmarks"])
-        self.state.nested_parse(StringList(lines, source=self.record), 0, container)
-        return list(container.children)
+        return parse_markdown(self, lines, self.record)
 
 
 class PageWeightsDirective(RecordDirective):

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+from .markdown import parse_markdown
 
 TWINS = "chapters/_text"
 _EXERCISE = re.compile(
@@ -114,6 +115,4 @@ class ExercisesDirective(SphinxDirective):
                 lines += chapter_lines(path.stem, path.read_text(encoding="utf-8"))
         if not lines:
             raise self.error(f"no exercises in {TWINS}")
-        container = nodes.container(classes=["exercises"])
-        self.state.nested_parse(StringList(lines, source=TWINS), 0, container)
-        return list(container.children)
+        return parse_markdown(self, lines, TWINS)

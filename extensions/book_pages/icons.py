@@ -34,7 +34,7 @@ NAMES = {
 _GLYPH_RULE = re.compile(r'((?:\.fa-[\w-]+:before,?)+)\{content:"[^"]*"\}')
 _FACE = re.compile(r"@font-face\{[^}]*Font Awesome[^}]*\}")
 _NAMED = re.compile(r"\bfa-[a-z][a-z-]*")
-_CODE = re.compile(r'"\\([ef][0-9a-f]{3})"')
+_CODE = re.compile('"(?:\\\\([ef][0-9a-f]{3})|([\ue000-\uf8ff]))"')  # escaped, or the character
 
 
 def register(app: Sphinx) -> None:
@@ -64,8 +64,7 @@ def reduce_icons(app: Sphinx, exception: Exception | None) -> None:
         raise ExtensionError(f"{THEME_STYLE}: expected FontAwesome's @font-face rules, found none")
     style.write_text(reduced, encoding="utf-8")
     styles = "".join(path.read_text(encoding="utf-8") for path in output.rglob("*.css"))
-    codes = {int(code, 16) for code in _CODE.findall(styles)}
-    write_font(output / FONTS / "fa-solid-900.ttf", codes, output / FONTS / ICON_FONT)
+    write_font(output / FONTS / "fa-solid-900.ttf", codes_of(styles), output / FONTS / ICON_FONT)
     for path in (output / FONTS).glob("fa-*"):
         path.unlink()
 
@@ -74,6 +73,12 @@ def named_icons(output: Path) -> set[str]:
     """Return the icon classes, such as ``fa-bars``, that pages and scripts name."""
     paths = [*output.rglob("*.html"), *(output / "_static").glob("*.*js")]
     return {name for path in paths for name in _NAMED.findall(path.read_text(encoding="utf-8"))}
+
+
+def codes_of(styles: str) -> set[int]:
+    """Return the code points of the glyphs that style sheets name, such as 0xf0c9."""
+    found = _CODE.findall(styles)
+    return {int(code, 16) if code else ord(character) for code, character in found}
 
 
 def reduce_style(text: str, names: set[str]) -> str:

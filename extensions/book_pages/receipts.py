@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from .markdown import parse_markdown
 
 RECEIPTS = "data/runs/receipts.json"
 
@@ -88,9 +89,7 @@ class ReceiptsDirective(SphinxDirective):
         if not rows:
             return []
         head = ["| chapter | time | CPU-seconds | peak memory |", "|:--|--:|--:|--:|"]
-        container = nodes.container(classes=["receipts"])
-        self.state.nested_parse(StringList([*head, *rows], source=RECEIPTS), 0, container)
-        return list(container.children)
+        return parse_markdown(self, [*head, *rows], RECEIPTS, "receipts")
 
 
 def _row(name: str, receipt: dict[str, Any]) -> str:

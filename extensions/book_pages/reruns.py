@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from .markdown import parse_markdown
 from .receipts import duration, memory
 
 RERUNS = "data/runs/reruns.json"
@@ -37,9 +37,7 @@ class RerunsDirective(SphinxDirective):
         self.env.note_dependency(str(path))
         runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
         known = [one for one in runs if f"chapters/{one['chapter']}" in self.env.found_docs]
-        container = nodes.container(classes=["receipts"])
-        self.state.nested_parse(StringList(tables(known), source=RERUNS), 0, container)
-        return list(container.children)
+        return parse_markdown(self, tables(known), RERUNS, "receipts")
 
 
 def tables(runs: list[dict[str, Any]]) -> list[str]:

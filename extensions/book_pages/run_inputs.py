@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from .markdown import parse_markdown
 from .receipts import load_receipts
 
 SOURCES = "data/sources.toml"
@@ -113,7 +113,7 @@ class RunInputsDirective(SphinxDirective):
                 self.env.note_dependency(str(path))
                 notebook = json.loads(path.read_text(encoding="utf-8"))
                 lines += input_lines(name, notebook, receipt["versions"])
-        return _parsed(self, lines, "chapters")
+        return parse_markdown(self, lines, "chapters", "run-inputs")
 
 
 class SourcesDirective(SphinxDirective):
@@ -128,16 +128,9 @@ class SourcesDirective(SphinxDirective):
         path = Path(self.env.srcdir) / SOURCES
         self.env.note_dependency(str(path))
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _parsed(self, source_lines(table), SOURCES)
+        return parse_markdown(self, source_lines(table), SOURCES, "run-inputs")
 
 
 def _title(notebook: dict[str, Any]) -> str:
     """Return a chapter's title, with its number."""
     return "".join(notebook["cells"][0]["source"]).split("\n")[0].removeprefix("# ")
-
-
-def _parsed(directive: SphinxDirective, lines: list[str], source: str) -> list[nodes.Node]:
-    """Parse lines of Markdown where a directive stands."""
-    container = nodes.container(classes=["run-inputs"])
-    directive.state.nested_parse(StringList(lines, source=source), 0, container)
-    return [container]

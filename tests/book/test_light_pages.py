@@ -11,7 +11,7 @@ from fontTools.ttLib import TTFont
 from PIL import Image
 
 import pages
-from book_pages.icons import ICON_FONT, reduce_style
+from book_pages.icons import ICON_FONT, codes_of, reduce_style
 from book_pages.images import sized
 from book_pages.page_assets import asset_name, is_used, keep_used_assets
 
@@ -60,6 +60,10 @@ def test_pictures_get_the_size_of_their_file(tmp_path: Path):
     own = '<img src="../_images/a.png" width="7">'
     assert sized(own, files) == own
     assert sized('<img src="other.png">', files) == '<img src="other.png">'
+
+
+def test_icons_are_named_in_two_ways():
+    assert codes_of('a{content:"\\f0c9"}b{--icon:"\uf05a";content:"x"}') == {0xF0C9, 0xF05A}
 
 
 def test_other_icons_and_fonts_are_cut():
@@ -128,6 +132,14 @@ class TestBuiltPages:
             rule = re.search(rf'\.{icon}:before[^{{]*\{{content:"\\([0-9a-f]+)"\}}', style)
             assert rule, icon
             assert int(rule[1], 16) in glyphs, icon
+
+    def test_boxes_have_their_glyphs(self, html: Path):
+        """Style sheets name them by the character itself, as the theme's variables do."""
+        styles = [path.read_text(encoding="utf-8") for path in html.rglob("*.css")]
+        named = {ord(one) for text in styles for one in re.findall("[\ue000-\uf8ff]", text)}
+        marks_of_companies = {0xF09B, 0xF296}  # of a font that is not shipped; no page shows them
+        with TTFont(html / "_static/vendor/fontawesome/webfonts" / ICON_FONT) as font:
+            assert {0xF05A, 0xF0F3, 0xF071} <= named - marks_of_companies <= set(font.getBestCmap())
 
     def test_pages_are_light(self, html: Path):
         assert weight(html, PLAIN) < 350 * KIB

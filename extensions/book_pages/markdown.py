@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""Markdown that a directive has made, read by the page's own parser."""
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+
+def parse_markdown(
+    directive: SphinxDirective, lines: list[str], source: str, css: str = ""
+) -> list[nodes.Node]:
+    """Parse lines where a directive stands.
+
+    Args:
+        directive: Whose page's parser reads them.
+        lines: Of Markdown.
+        source: What they were made from, for messages.
+        css: Class for each of the nodes; "" = none.
+
+    Returns:
+        The nodes.
+    """
+    container = nodes.container()
+    directive.state.nested_parse(StringList(lines, source=source), 0, container)
+    for child in container.children:
+        if css and isinstance(child, nodes.Element):
+            child["classes"].append(css)
+    return list(container.children)
