@@ -65,7 +65,7 @@ def cosines(vectors: Tensor) -> Tensor:
     """
     if vectors.dim() != 2:
         raise ValueError(f"expected vectors (n, D), got shape {tuple(vectors.shape)}")
-    unit = torch.nn.functional.normalize(vectors.double(), dim=-1)
+    unit = torch.nn.functional.normalize(vectors.double(), dim=-1, eps=1e-150)
     return unit @ unit.T
 
 

@@ -2,7 +2,7 @@
 """Count what the fuzz tests called, say so at the end, and write it down where asked.
 
 FUZZ_CASES=2000 draws as many new cases for each function and prints their seed, FUZZ_SEED=number
-draws those of that seed again, FUZZ_RECORD=path writes the counts of all functions as JSON.
+draws those of that seed again, FUZZ_RECORD=path adds the counts of the functions to a JSON file.
 """
 
 import json
@@ -50,15 +50,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Write the counts, with what they were counted with."""
-    path = os.environ.get("FUZZ_RECORD")
-    if not path or not harness.RECORDS:
+    """Write the counts, with what they were counted with; those of an older run are replaced."""
+    if "FUZZ_RECORD" not in os.environ or not harness.RECORDS:
         return
+    path = Path(os.environ["FUZZ_RECORD"])
+    functions = json.loads(path.read_text(encoding="utf-8"))["functions"] if path.exists() else {}
+    seed = harness.SEED if harness.LONG else None
+    functions |= {name: {**r.as_dict(), "seed": seed} for name, r in harness.RECORDS.items()}
     found = {
-        "cases_a_function": harness.N_CASES,
-        "seed": harness.SEED if harness.LONG else None,
-        "seconds": round(time.monotonic() - START),
+        "seconds_of_last_run": round(time.monotonic() - START),
         "versions": {"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
-        "functions": {name: r.as_dict() for name, r in sorted(harness.RECORDS.items())},
+        "functions": dict(sorted(functions.items())),
     }
-    Path(path).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

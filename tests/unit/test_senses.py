@@ -39,6 +39,12 @@ def test_cosines_by_hand() -> None:
         mean_cosine(vectors[:1])
 
 
+def test_the_length_of_a_vector_does_not_count() -> None:
+    """However short: of vectors below 1e-12 the cosine came out near 0."""
+    vectors = torch.tensor([[1e-40, 0.0], [2e-40, 0.0], [3e-13, 0.0]])
+    assert mean_cosine(vectors) == pytest.approx(1)
+
+
 def test_neighbours_stay_in_their_group() -> None:
     """The nearest of all has another label, but stands in another group."""
     vectors = torch.tensor([[1.0, 0.0], [0.9, 0.5], [1.0, 0.1], [0.0, 1.0]])
