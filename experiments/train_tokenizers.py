@@ -18,7 +18,8 @@ import tokenizers
 
 from pretrain.datasets import film_split, load_plots, load_reviews, load_shakespeare
 from pretrain.paths import replacing
-from pretrain.subwords import SPECIALS, TOKENIZERS, SubwordTokenizer, train_subwords
+from pretrain.subword_training import train_subwords
+from pretrain.subwords import SPECIALS, TOKENIZERS, SubwordTokenizer
 
 
 def plays(split: str) -> list[str]:

@@ -8,7 +8,8 @@ tokens that span corruption needs, for vocabularies of subwords and of character
 from collections.abc import Iterable, Iterator
 
 from pretrain.checkpoints import AnyTokenizer
-from pretrain.subwords import SubwordTokenizer, load_tokenizer, train_subwords
+from pretrain.subword_training import train_subwords
+from pretrain.subwords import SubwordTokenizer, load_tokenizer
 from pretrain.tokenization import MASK, PAD, CharTokenizer
 from pretrain.train_options import ConfigError, TokenizerOptions
 

@@ -19,7 +19,8 @@ from pretrain.ngrams import KneserNey, UnigramModel
 from pretrain.objectives import causal_lm_loss, masked_lm_loss
 from pretrain.paths import data_file
 from pretrain.seq2seq import span_corruption_loss
-from pretrain.subwords import load_tokenizer, train_subwords
+from pretrain.subword_training import train_subwords
+from pretrain.subwords import load_tokenizer
 from pretrain.t5 import T5
 from pretrain.tokenization import CharTokenizer
 from pretrain.training import fit

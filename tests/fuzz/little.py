@@ -10,7 +10,7 @@ from torch import nn
 
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
-from pretrain.subwords import train_subwords
+from pretrain.subword_training import train_subwords
 from pretrain.t5 import T5
 
 TOKENIZER = train_subwords(["to be or not to be, that is the question " * 3], "byte-bpe", 290,

@@ -92,7 +92,7 @@ FUZZED = {
         "pair_sampling.sentence_order_pairs pair_sampling.true_pairs pairs.pack_ids "
         "pairs.pack_pairs pairs.segment_ids_of pairs.truncate_pair "
         "subwords.SubwordTokenizer.decode subwords.SubwordTokenizer.encode "
-        "subwords.SubwordTokenizer.split subwords.train_subwords tagging.tag_words "
+        "subwords.SubwordTokenizer.split subword_training.train_subwords tagging.tag_words "
         "tokenization.CharTokenizer tokenization.CharTokenizer.decode "
         "tokenization.CharTokenizer.encode tokenization.CharTokenizer.from_text "
         "tokenization.checked_ids tuning_examples.collate"

@@ -36,7 +36,8 @@ from pretrain.pair_sampling import (
     true_pairs,
 )
 from pretrain.pairs import Packed, pack_ids, pack_pairs, segment_ids_of, truncate_pair
-from pretrain.subwords import KINDS, SPECIALS, SubwordTokenizer, train_subwords
+from pretrain.subword_training import KINDS, train_subwords
+from pretrain.subwords import SPECIALS, SubwordTokenizer
 from pretrain.tagging import Words, WordTagger, tag_words
 from pretrain.tokenization import MASK, PAD, CharTokenizer, checked_ids
 from pretrain.tuning_examples import collate

@@ -19,7 +19,7 @@ CORE = [
     "huggingface_config", "huggingface", "hub_files", "agreement", "subwords",
     "published_tokenizers", "rouge", "tasks", "text_to_text", "pairs", "pair_sampling",
     "next_sentence", "flops", "questions", "shortlists", "infilling", "infilling_loss", "unmasking",
-    "hidden_markov", "oracles", "span_oracle",
+    "hidden_markov", "oracles", "span_oracle", "subword_training",
 ]  # fmt: skip
 
 

@@ -25,15 +25,8 @@ from pretrain.published_tokenizers import (
     load_published_tokenizer,
     read_gguf_header,
 )
-from pretrain.subwords import (
-    KINDS,
-    PRINTABLE_ASCII,
-    SPECIALS,
-    TOKENIZERS,
-    SubwordTokenizer,
-    load_tokenizer,
-    train_subwords,
-)
+from pretrain.subword_training import KINDS, PRINTABLE_ASCII, train_subwords
+from pretrain.subwords import SPECIALS, TOKENIZERS, SubwordTokenizer, load_tokenizer
 
 TOY = ["tea"] * 6 + ["team"] * 3 + ["steam"] * 4 + ["seat"] * 2 + ["quay"]
 NAMES = ("plays_bpe", "plays_unigram", "plays_wordpiece")

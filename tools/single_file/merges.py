@@ -3,8 +3,8 @@
 
 Paper: Sennrich et al. 2016 (arXiv:1508.07909), section 3.2.
 
-Implemented: what `pretrain.subwords.train_subwords` learns with kind "bpe" from a text of printable
-ASCII; a test holds them together. Left out: every other character, bytes, other kinds.
+Implemented: what `pretrain.subword_training.train_subwords` learns with kind "bpe" from a text of
+printable ASCII; a test holds them together. Left out: every other character, bytes, other kinds.
 """
 
 import heapq

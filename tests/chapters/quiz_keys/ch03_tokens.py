@@ -7,7 +7,8 @@ import torch
 
 from pretrain.bert import BERT
 from pretrain.datasets import load_shakespeare
-from pretrain.subwords import load_tokenizer, train_subwords
+from pretrain.subword_training import train_subwords
+from pretrain.subwords import load_tokenizer
 
 
 def quiz_tok_seam() -> str:
