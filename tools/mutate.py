@@ -170,7 +170,7 @@ def _prepare(module: str, tests: list[str]) -> None:
     missing = [name for name in tests if not (ROOT / "tests" / "unit" / name).is_file()]
     if missing or not (ROOT / "code" / "pretrain" / f"{module}.py").is_file():
         raise MutationError(f"no module {module!r}, or no tests/unit/ {', '.join(missing)}")
-    shutil.rmtree(SCRATCH / "mutants" / "src", ignore_errors=True)
+    shutil.rmtree(SCRATCH / "mutants", ignore_errors=True)  # with what it noted of other modules
     ignored = shutil.ignore_patterns("__pycache__")
     for source, copy in _copies(tests):
         if source.is_dir():
