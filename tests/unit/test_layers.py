@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The Transformer block and its initial weights."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -88,9 +89,9 @@ def test_the_two_places_of_the_norm() -> None:
 
 def test_norm_eps_is_added_to_the_variance() -> None:
     """A vector of variance 1 is scaled by 1 / sqrt(1 + eps)."""
-    block = Block(2, 1, 4, norm_eps=3.0)
+    block = Block(2, 1, 4, norm_eps=3.0, cross_attention=True)
     x = torch.tensor([[-1.0, 1.0]])
-    for norm in (block.attention_norm, block.feed_forward_norm):
+    for norm in (block.attention_norm, block.cross_norm, block.feed_forward_norm):
         assert torch.allclose(norm(x), x / 2)
 
 
@@ -102,6 +103,15 @@ def test_feed_forward_works_on_each_position_alone() -> None:
     changed[0, 2] += 1.0
     moved = (layer(x) != layer(changed)).any(dim=-1)[0]
     assert moved.tolist() == [False, False, True, False]
+
+
+def test_one_inner_unit_is_enough() -> None:
+    """F = 1 by hand: the sum of the inputs where it is positive, to both outputs."""
+    layer = FeedForward(2, 1, activation="relu")
+    for linear in (layer.up, layer.down):
+        nn.init.ones_(linear.weight)
+        nn.init.zeros_(linear.bias)
+    assert layer(torch.tensor([[1.0, 2.0], [1.0, -2.0]])).tolist() == [[3.0, 3.0], [0.0, 0.0]]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +154,16 @@ def test_dropout_reaches_both_branches() -> None:
     assert torch.equal(block.eval()(x), block(x))
 
 
+@pytest.mark.parametrize("name", ["attention", "cross_attention"])
+def test_dropout_reaches_the_attention_weights(name: str) -> None:
+    """With all else in evaluation, each kind of attention drops weights of its own."""
+    block = Block(8, 2, 16, dropout_prob=0.5, cross_attention=True).eval()
+    x, source = torch.randn(1, 4, 8), torch.randn(1, 3, 8)
+    silent = block(x, source=source)
+    block.get_submodule(name).train()
+    assert not torch.equal(block(x, source=source), silent)
+
+
 def test_initial_weights_have_the_stated_spread() -> None:
     """std 0.02; the last matrix of each branch 0.02 / sqrt(2 N); biases 0; norms 1."""
     model = GPT(300, d_model=64, n_layers=8, n_heads=4, max_len=64)
@@ -158,6 +178,15 @@ def test_initial_weights_have_the_stated_spread() -> None:
             assert parameter.eq(0).all(), name
 
 
+def test_a_stack_of_one_has_the_published_spread() -> None:
+    """Left alone, std is 0.02; a single block divides it by sqrt(2) at the end of a branch."""
+    block = Block(64, 4, 128)
+    init_weights(block, 1)
+    assert block.feed_forward.up.weight.std().item() == pytest.approx(0.02, rel=0.06)
+    expected = 0.02 / math.sqrt(2)
+    assert block.feed_forward.down.weight.std().item() == pytest.approx(expected, rel=0.06)
+
+
 def test_cross_attention_counts_as_a_branch() -> None:
     """Its output matrix is drawn small too."""
     block = Block(64, 4, 128, cross_attention=True)
@@ -170,6 +199,8 @@ def test_bad_options_are_named() -> None:
     """Unknown names show what is known."""
     with pytest.raises(ValueError, match=r"\['gelu', 'gelu_tanh', 'relu'\], got 'swish'"):
         FeedForward(8, 16, activation="swish")
+    with pytest.raises(ValueError, match="expected d_ff >= 1, got 0"):
+        FeedForward(8, 0)
     with pytest.raises(ValueError, match="expected norm 'pre' or 'post', got 'middle'"):
         Block(8, 2, 16, norm="middle")
     with pytest.raises(ValueError, match="expected n_layers >= 1, got 0"):
