@@ -23,6 +23,14 @@ def test_three_tables_are_added() -> None:
         assert torch.allclose(out[0, t], parts[0] + layer.position.weight[t] + parts[1])
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_one_of_everything(dtype: torch.dtype) -> None:
+    """One token id, one channel, one position and one token are enough."""
+    layer = Embeddings(1, 1, 1)
+    out = layer(torch.zeros(1, 1, dtype=dtype))
+    assert torch.equal(out[0], layer.token.weight + layer.position.weight)
+
+
 def test_no_segments_means_the_first_segment() -> None:
     """Leaving segment_ids out is the same as all zeros."""
     layer = Embeddings(5, 4, 6, n_segments=2)
@@ -72,6 +80,7 @@ def test_trained_len_is_saved_with_the_weights() -> None:
     layer(IDS)
     fresh.load_state_dict(layer.state_dict())
     assert int(fresh.trained_len) == 3
+    assert fresh.trained_len.dtype == torch.int64
 
 
 @pytest.mark.parametrize(
@@ -113,10 +122,16 @@ def test_bad_segments() -> None:
         layer(IDS, torch.tensor([[0, 1, 2]]))
 
 
-def test_bad_sizes_and_names() -> None:
+@pytest.mark.parametrize("sizes", [(0, 4, 6), (5, 0, 6), (5, 4, 0)])
+def test_bad_sizes(sizes: tuple[int, int, int]) -> None:
     """What no table can have is refused when the layer is made."""
-    with pytest.raises(ValueError, match="d_model and max_len >= 1, got 5, 4 and 0"):
-        Embeddings(5, 4, 0)
+    message = "d_model and max_len >= 1, got {}, {} and {}".format(*sizes)
+    with pytest.raises(ValueError, match=message):
+        Embeddings(*sizes)
+
+
+def test_unknown_positions() -> None:
+    """The message gives the kinds that there are."""
     with pytest.raises(ValueError, match="'learned' or 'sinusoidal', got 'rotary'"):
         Embeddings(5, 4, 6, positions="rotary")
 
