@@ -4,6 +4,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -65,6 +66,24 @@ def test_span_loss_reads_and_predicts_the_corruption(generator: Generator) -> No
     assert mask is None
 
 
+def test_every_setting_reaches_the_corruption(generator: Generator) -> None:
+    """Rows of other lengths, another padding, and no sentinel at the end of the target."""
+    options = {"noise_share": 0.3, "mean_span_len": 2.0, "roll": True, "final_sentinel": False}
+    model = Recorder()
+    loss = span_corruption_loss(
+        CORPUS, batch_size=16, seq_len=12, pad_id=12, **options, **SENTINELS
+    )
+    loss(model, generator)
+    again = torch.Generator().manual_seed(0)
+    windows = random_windows(CORPUS, 16, 12, generator=again)
+    expected = corrupt_spans(windows, generator=again, pad_id=12, **options, **SENTINELS)
+    assert not expected.target_mask.all()
+    inputs, decoder_ids, mask = model.args
+    assert torch.equal(inputs, expected.inputs)
+    assert torch.equal(decoder_ids, shift_right(expected.targets, pad_id=12))
+    assert torch.equal(mask, expected.input_mask)
+
+
 def test_span_loss_ignores_padding(t5: T5, generator: Generator) -> None:
     """With roll, rows differ in length: the loss is the mean over real target tokens alone."""
     options = {"noise_share": 0.3, "mean_span_len": 2.0, "roll": True, **SENTINELS}
@@ -98,6 +117,22 @@ def test_an_ignored_label_counts_for_nothing(t5: T5) -> None:
     assert seq2seq_loss(t5, inputs, labels, real | True) != both
 
 
+@pytest.mark.parametrize(("options", "start"), [({}, 0), ({"pad_id": 12}, 12)])
+def test_the_decoder_starts_from_the_padding(
+    options: dict[str, int], start: int, generator: Generator
+) -> None:
+    """Id 0 unless another is given; it stands also where the encoder has nothing to read."""
+    model = Recorder()
+    labels = torch.tensor([[5, 6, IGNORE_INDEX, 7]])
+    seq2seq_loss(model, labels, labels, **options)
+    assert model.args[1].tolist() == [[start, 5, 6, start]]
+    prefix_seq2seq_loss(CORPUS, batch_size=8, seq_len=5, **options)(model, generator)
+    inputs, decoder_ids, real = model.args
+    assert not real.all()
+    assert inputs[~real].eq(start).all()
+    assert decoder_ids[:, 0].eq(start).all()
+
+
 def test_prefix_targets_begin_after_the_prefix() -> None:
     """The last token of the prefix predicts the first one after it."""
     ids = torch.tensor([[5, 6, 7, 8, 9]] * 4)
@@ -115,6 +150,23 @@ def test_split_prefixes() -> None:
     assert real.tolist() == [[True, False, False], [True] * 3, [True, True, False]]
     no = IGNORE_INDEX
     assert labels.tolist() == [[6, 7, 8], [8, no, no], [7, 8, no]]
+    assert split_prefixes(ids, torch.tensor([1, 3, 2]))[0].tolist()[0] == [5, 0, 0]
+
+
+def test_one_sequence_is_enough() -> None:
+    """A batch of one, cut in its middle."""
+    ids = torch.tensor([[5, 6]])
+    inputs, labels, real = split_prefixes(ids, torch.tensor([1]))
+    assert (inputs.tolist(), labels.tolist(), real.tolist()) == ([[5]], [[6]], [[True]])
+
+
+@pytest.mark.parametrize("make", [prefix_lm_loss, prefix_seq2seq_loss])
+def test_the_shortest_prefix(make: Callable[..., BatchLoss], generator: Generator) -> None:
+    """One token is read and one predicted; less is refused."""
+    value = make(CORPUS, batch_size=1, seq_len=1)(Recorder(), generator)
+    assert value.item() == pytest.approx(math.log(20))
+    with pytest.raises(ValueError, match="expected seq_len >= 1, got 0"):
+        make(CORPUS, batch_size=1, seq_len=0)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -191,3 +243,35 @@ def test_every_loss_says_what_it_draws_from() -> None:
         assert noted[0] == noted[1]
         assert noted[0] != noted[2]
         assert noted[0] != noted[3]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "options", "defaults"),
+    [
+        (
+            span_corruption_loss,
+            "spans",
+            {"first_sentinel_id": 149},
+            {"n_sentinels": 100, "noise_share": 0.15, "mean_span_len": 3.0, "roll": False,
+             "final_sentinel": True, "eos_id": None, "pad_id": 0},
+        ),
+        (
+            span_corruption_loss,
+            "spans",
+            {"first_sentinel_id": 49, "n_sentinels": 8, "noise_share": 0.3, "mean_span_len": 2.0,
+             "roll": True, "final_sentinel": False, "eos_id": 1, "pad_id": 12},
+            {},
+        ),
+        (prefix_lm_loss, "prefix", {}, {}),
+        (prefix_seq2seq_loss, "prefix seq2seq", {}, {"pad_id": 0}),
+        (prefix_seq2seq_loss, "prefix seq2seq", {"pad_id": 12}, {}),
+    ],
+)  # fmt: skip
+def test_losses_note_every_setting(
+    make: Callable[..., BatchLoss], kind: str, options: dict[str, Any], defaults: dict[str, Any]
+) -> None:
+    """All that decides on a batch, defaults included, beside the hash of the text."""
+    options = {**options, "batch_size": 2, "seq_len": 8}
+    noted = dict(make(CORPUS, **options).settings)  # type: ignore[attr-defined]
+    assert len(noted.pop("ids_sha256")) == 16
+    assert noted == {"kind": kind, **options, **defaults}
