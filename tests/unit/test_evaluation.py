@@ -147,8 +147,14 @@ def test_bad_texts_and_contexts() -> None:
 class Sure(nn.Module):
     """A masked model made by hand: prefers token 3, then 1, then the others by number."""
 
+    def __init__(self) -> None:
+        """Count the rows of each call."""
+        super().__init__()
+        self.n_rows: list[int] = []
+
     def forward(self, ids: Tensor, *, predict: Tensor) -> Tensor:
         """Give one row of logits per asked position."""
+        self.n_rows.append(len(ids))
         return torch.tensor([0.3, 5.0, 0.2, 9.0, 0.1]).expand(int(predict.sum()), -1)
 
 
@@ -175,6 +181,17 @@ def test_masked_log_probs_equal_the_full_head(tiny_bert: Callable[..., BERT]) ->
         assert torch.allclose(log_probs, expected)
         assert torch.allclose(log_probs.exp().sum(dim=-1), torch.ones(4, dtype=torch.float64))
     assert not log_probs.requires_grad
+
+
+@pytest.mark.parametrize(("options", "n_rows"), [({}, [64, 1]), ({"batch_size": 40}, [40, 25])])
+def test_rows_at_once(options: dict[str, int], n_rows: list[int]) -> None:
+    """Of 65 texts or windows the models read 64 together, or as many as they are told."""
+    gpt, bert = Recorder(2), Sure()
+    perplexity(gpt, torch.zeros(66, dtype=torch.int64), seq_len=1, **options)
+    assert [shape[0] for shape in gpt.shapes] == n_rows
+    ids = torch.ones(65, 1, dtype=torch.int64)
+    masked_accuracy(bert, ids, ids, **options)
+    assert bert.n_rows == n_rows
 
 
 def test_bad_labels_and_counts() -> None:
@@ -236,6 +253,28 @@ def test_an_answer_outside_the_vocabulary_is_named() -> None:
     """The last token of a text is only asked for, so the model's own check does not see it."""
     with pytest.raises(ValueError, match=r"answers in 0\.\.3, got 1\.\.4"):
         taken(torch.zeros(2, 4), torch.tensor([1, 4]))
+
+
+def test_one_row_of_scores() -> None:
+    """Logits of one place, and a single answer."""
+    assert taken(torch.zeros(4), torch.tensor(2)).item() == pytest.approx(-math.log(4))
+
+
+@pytest.mark.parametrize("answers", [torch.tensor([1]), torch.tensor([1.0, 2.0]), torch.tensor(1)])
+def test_answers_of_another_shape_or_type(answers: Tensor) -> None:
+    """One whole number is asked for in each row."""
+    with pytest.raises(ValueError, match=r"expected logits \(\.\.\., V\) and answers \(\.\.\.\)"):
+        taken(torch.zeros(2, 4), answers)
+
+
+@pytest.mark.parametrize("other", [torch.zeros(4), torch.tensor(0)])
+def test_parts_are_cut_at_the_same_places(other: Tensor) -> None:
+    """Tensors of equally many rows are; other numbers of rows, or none at all, are refused."""
+    text = torch.arange(3)
+    parts = [[part.tolist() for part in pair] for pair in in_parts(2, text, text + 5)]
+    assert parts == [[[0, 1], [5, 6]], [[2], [7]]]
+    with pytest.raises(ValueError, match="as many rows in each, got 2 and"):
+        list(in_parts(2, text, other))
 
 
 def test_parts_have_a_row_at_least() -> None:
