@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Targets, corruption and the losses that draw their own batches."""
 
+import hashlib
 import math
 
 import pytest
@@ -49,6 +50,13 @@ def test_targets_are_the_next_tokens() -> None:
     inputs, targets = causal_targets(torch.tensor([[1, 2, 3], [4, 5, 6]]))
     assert inputs.tolist() == [[1, 2], [4, 5]]
     assert targets.tolist() == [[2, 3], [5, 6]]
+
+
+def test_two_tokens_make_one_target() -> None:
+    """The shortest text, without a batch."""
+    inputs, targets = causal_targets(torch.tensor([5, 6]))
+    assert inputs.tolist() == [5]
+    assert targets.tolist() == [6]
 
 
 @pytest.mark.parametrize("shape", [(1,), (3, 1), (2, 0), ()])
@@ -149,6 +157,34 @@ def test_extreme_rates() -> None:
     assert torch.equal(kept.labels, ids)
 
 
+def test_a_draw_at_the_border_belongs_to_the_next_share() -> None:
+    """A draw may be 0 exactly, so a share of 0 must not hold its own lower end."""
+    ids = torch.tensor([[7]])
+    draw = Generator().manual_seed(0)
+    selecting, fate = (torch.rand(1, 1, generator=draw).item() for _ in range(2))
+    assert corrupt(ids, select_prob=selecting).fates.item() == FATES.index("not selected")
+    shares = {"select_prob": 1.0, "mask_prob": fate, "random_prob": 1 - fate}
+    assert corrupt(ids, **shares).fates.item() == FATES.index("random")
+    shares = {"select_prob": 1.0, "mask_prob": 0.0, "random_prob": fate}
+    assert corrupt(ids, **shares).fates.item() == FATES.index("kept")
+
+
+@pytest.mark.parametrize(("masked", "random"), [(0.9, 0.1), (0.8, 0.2), (1 + 1e-9, 0.0)])
+def test_shares_may_sum_to_one_up_to_rounding(masked: float, random: float) -> None:
+    """With nothing left for it, no token is kept."""
+    ids = torch.full((20, 50), 7)
+    fates = corrupt(ids, select_prob=1.0, mask_prob=masked, random_prob=random).fates
+    assert fates.ne(FATES.index("kept")).all()
+
+
+def test_the_smallest_vocabulary(generator: Generator) -> None:
+    """One token, which is the mask as well; and a text without any."""
+    for seq_len in (0, 3):
+        ids = torch.zeros(1, seq_len, dtype=torch.int64)
+        read = corrupt_mlm(ids, mask_id=0, vocab_size=1, special_ids=(), generator=generator).ids
+        assert torch.equal(read, ids)
+
+
 @pytest.mark.parametrize("prob", [0.0, -0.1, 1.1])
 def test_bad_selection_rates(prob: float) -> None:
     """Nothing to predict, or more than everything."""
@@ -185,6 +221,11 @@ def test_windows_are_pieces_of_the_text(seed: int, seq_len: int, n_more: int) ->
     assert torch.equal(windows - windows[:, :1], torch.arange(seq_len).expand(8, -1))
     assert windows.min() >= 100
     assert windows.max() < 100 + seq_len + n_more
+
+
+def test_one_window_of_one_token(generator: Generator) -> None:
+    """The smallest batch of the shortest text."""
+    assert random_windows(torch.tensor([5]), 1, 1, generator=generator).tolist() == [[5]]
 
 
 def test_every_place_is_drawn(generator: Generator) -> None:
@@ -242,6 +283,36 @@ def test_masked_loss_is_the_mean_over_selected_tokens(generator: Generator) -> N
     expected = F.cross_entropy(model.scores[None], torch.tensor([7]))
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
     assert torch.equal(model.read[0] == MASK_ID, model.asked[0])
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_the_shares_reach_the_corruption(batch_size: int, generator: Generator) -> None:
+    """All selected and masked, or all selected and kept; the mean of equal losses is that loss."""
+    for mask_prob, read in ((1.0, MASK_ID), (0.0, 7)):
+        model = Constant(torch.arange(VOCAB_SIZE).float())
+        loss = masked_lm_loss(
+            torch.full((9,), 7), batch_size=batch_size, seq_len=1, mask_id=MASK_ID,
+            vocab_size=VOCAB_SIZE, special_ids=SPECIAL_IDS, select_prob=1.0, mask_prob=mask_prob,
+            random_prob=0.0,
+        )(model, generator)  # fmt: skip
+        assert model.asked[0].all()
+        assert model.read[0].eq(read).all()
+        expected = F.cross_entropy(model.scores[None], torch.tensor([7]))
+        assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_losses_note_what_they_draw_from() -> None:
+    """The hash of the text, its first 16 digits, and every number that decides on a batch."""
+    ids = torch.arange(9)
+    noted = {"ids_sha256": hashlib.sha256(ids.numpy().tobytes()).hexdigest()[:16]}
+    sizes = {"batch_size": 2, "seq_len": 3}
+    causal = causal_lm_loss(ids, **sizes)
+    assert causal.settings == {**noted, "kind": "causal", **sizes}  # type: ignore[attr-defined]
+    shares = {"select_prob": 0.3, "mask_prob": 0.6, "random_prob": 0.2}
+    options = {"mask_id": MASK_ID, "special_ids": SPECIAL_IDS, **sizes, **shares}
+    masked = masked_lm_loss(ids, vocab_size=VOCAB_SIZE, **options)  # type: ignore[arg-type]
+    expected = {**noted, "kind": "masked", **options, "special_ids": [0, 1]}
+    assert masked.settings == expected  # type: ignore[attr-defined]
 
 
 def test_a_batch_that_selects_nothing_costs_nothing(generator: Generator) -> None:
