@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Generator, Tensor
 
-from pretrain.generation import check_sampling, filter_probs, generate
+from pretrain.generation import check_sampling, decoding_rule, filter_probs, generate
 from pretrain.gpt import GPT
 
 Build = Callable[..., GPT]
@@ -81,6 +81,11 @@ def test_cuts_by_hand() -> None:
     assert filter_probs(P.log(), top_p=1.0, top_k=9).tolist() == pytest.approx(P.tolist())
 
 
+def test_a_set_that_reaches_p_exactly_is_enough() -> None:
+    """Of two tokens with a half each, one has the share that is asked for."""
+    assert sorted(filter_probs(torch.zeros(2), top_p=0.5).tolist()) == [0.0, 1.0]
+
+
 def test_temperature_sharpens_and_flattens() -> None:
     """Cold is nearly greedy, hot nearly uniform."""
     assert filter_probs(P.log(), temperature=0.01)[0] > 0.999
@@ -93,6 +98,40 @@ def test_rows_are_filtered_one_by_one() -> None:
     whole = filter_probs(logits, top_k=5, top_p=0.7, min_p=0.1)
     rows = [filter_probs(row, top_k=5, top_p=0.7, min_p=0.1) for row in logits.flatten(0, 1)]
     assert torch.allclose(whole.flatten(0, 1), torch.stack(rows))
+    cold = filter_probs(torch.tensor([[9.0, 8.0], [1.0, 2.0]]), temperature=1e-40)
+    assert cold.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    near = filter_probs(torch.tensor([[0.9, 0.1], [0.5, 0.5]]).log(), min_p=0.8)
+    assert near.tolist() == [[1.0, 0.0], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize("cut", [{"top_k": 9}, {"top_k": 10}, {"top_p": 1.0}], ids=str)
+def test_a_cut_that_keeps_all_changes_nothing(cut: dict) -> None:
+    """Not even the last digit, as rescaling would."""
+    logits = 3 * torch.randn(50, 9)
+    assert torch.equal(filter_probs(logits, **cut), filter_probs(logits))
+
+
+def test_the_type_of_the_logits() -> None:
+    """Whole numbers are logits, too; double precision knows temperatures that single does not."""
+    assert filter_probs(torch.tensor([4, 4])).tolist() == [0.5, 0.5]
+    tiny = torch.tensor([1e-100, 0.0], dtype=torch.float64)
+    best = filter_probs(tiny, temperature=1e-100)[0].item()
+    assert best == pytest.approx(1 / (1 + math.exp(-1)))
+
+
+@pytest.mark.parametrize("logits", [torch.tensor(0.0), torch.zeros(2, 0)])
+def test_no_token_to_choose_from(logits: Tensor) -> None:
+    """A single number is no distribution, and an empty row is none."""
+    with pytest.raises(ValueError, match=r"expected logits \(\.\.\., V\), V >= 1, got shape"):
+        filter_probs(logits)
+
+
+def test_rules_pick_one_token_of_each_row(generator: Generator) -> None:
+    """The best one; or a draw, which has no choice in a vocabulary of one token."""
+    best = decoding_rule(greedy=True, generator=None)
+    assert best(torch.tensor([[0.0, 2.0, 1.0], [3.0, 2.0, 1.0]])).tolist() == [1, 0]
+    draw = decoding_rule(greedy=False, generator=generator)
+    assert draw(torch.zeros(3, 1)).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -111,12 +150,14 @@ def test_rows_are_filtered_one_by_one() -> None:
 def test_settings_without_a_distribution(
     tiny_gpt: Build, generator: Generator, setting: dict, message: str
 ) -> None:
-    """The check, the filter and generate refuse them with one message."""
+    """The check, the filter, the rule and generate refuse them with one message."""
     complete = {"temperature": 1.0, "top_k": None, "top_p": None, "min_p": None, **setting}
     with pytest.raises(ValueError, match=message):
         check_sampling(**complete)
     with pytest.raises(ValueError, match=message):
         filter_probs(P.log(), **setting)
+    with pytest.raises(ValueError, match=message):
+        decoding_rule(greedy=False, generator=generator, **setting)
     with pytest.raises(ValueError, match=message):
         generate(tiny_gpt(), PROMPT, 2, generator=generator, **setting)
 
@@ -133,13 +174,14 @@ def test_greedy_takes_the_best_token_each_time(tiny_gpt: Build) -> None:
         assert torch.equal(text[:, end], model(text[:, :end])[:, -1].argmax(dim=-1))
 
 
-def test_one_likely_token_is_greedy(tiny_gpt: Build, generator: Generator) -> None:
-    """Sampling among the best one is greedy decoding."""
+@pytest.mark.parametrize(
+    "cut", [{"top_k": 1}, {"top_p": 1e-9}, {"min_p": 1.0}, {"temperature": 1e-4}], ids=str
+)
+def test_one_likely_token_is_greedy(tiny_gpt: Build, generator: Generator, cut: dict) -> None:
+    """Sampling among the best one is greedy decoding, whichever setting leaves it alone."""
     model = tiny_gpt()
     greedy = generate(model, PROMPT, 9, greedy=True)
-    assert torch.equal(generate(model, PROMPT, 9, top_k=1, generator=generator), greedy)
-    cold = generate(model, PROMPT, 9, temperature=1e-4, generator=generator)
-    assert torch.equal(cold, greedy)
+    assert torch.equal(generate(model, PROMPT, 9, generator=generator, **cut), greedy)
 
 
 def test_samples_follow_the_distribution(tiny_gpt: Build, generator: Generator) -> None:
@@ -178,6 +220,18 @@ def test_cache_changes_nothing(tiny_gpt: Build, n_new_tokens: int, max_len: int)
                 texts.append(generate(model, PROMPT, n_new_tokens, use_cache=use_cache, **use))
             assert torch.equal(*texts)
             assert texts[0].shape == (2, 3 + n_new_tokens)
+
+
+@pytest.mark.parametrize(
+    ("options", "n_read"), [({}, [3, 1, 1, 1]), ({"use_cache": False}, [3, 4, 5, 6])]
+)
+def test_each_token_is_read_once(tiny_gpt: Build, options: dict, n_read: list[int]) -> None:
+    """Unless the cache is refused: then the whole text is read for each new token."""
+    model = tiny_gpt()
+    lengths: list[int] = []
+    model.embeddings.register_forward_hook(lambda _, args, out: lengths.append(args[0].shape[1]))
+    generate(model, PROMPT, 4, greedy=True, **options)
+    assert lengths == n_read
 
 
 @pytest.mark.parametrize("max_len", [1, 2, 3, 12])
