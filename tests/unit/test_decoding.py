@@ -13,6 +13,7 @@ from pretrain.gpt import GPT
 Build = Callable[..., GPT]
 OPTIONS: list[dict[str, Any]] = [
     {},
+    {"n_layers": 1},
     {"norm": "post"},
     {"positions": "sinusoidal"},
     {"tie_head": False},
@@ -35,7 +36,7 @@ def test_reading_token_by_token_is_the_model(
         model(ids[:, :n_read], cache=cache)
     rows = torch.stack([decoder.read(ids[:, t], cache) for t in range(n_read, 12)], dim=1)
     assert torch.allclose(rows, model(ids)[:, n_read:], rtol=0, atol=1e-12)
-    assert [past.length for past in cache] == [12, 12]
+    assert [past.length for past in cache] == [12] * len(model.blocks)
 
 
 @torch.inference_mode()
@@ -60,5 +61,7 @@ def test_bad_input(tiny_gpt: Build) -> None:
     decoder.read(torch.tensor([0, 0]), cache)
     with pytest.raises(ValueError, match="expected at most max_len = 12 tokens, got 13"):
         decoder.read(torch.tensor([0, 0]), cache)
+    with pytest.raises(ValueError, match="zip"):
+        decoder.read(torch.tensor([0, 0]), model.make_cache()[:1])
     with pytest.raises(ValueError, match="expected a model in evaluation mode"):
         Decoder(model.train())
