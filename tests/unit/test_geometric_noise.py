@@ -38,6 +38,53 @@ def test_each_row_has_a_share_of_its_own(generator: Generator) -> None:
         for shares in ((0.05, 0.4), (0.225, 0.225))
     )  # fmt: skip
     assert wide.std() > 2 * narrow.std()
+    assert wide.mean().item() == pytest.approx(0.225, abs=0.02)
+    assert narrow.mean().item() == pytest.approx(0.225, abs=0.01)
+
+
+def test_each_token_hangs_on_the_one_before(generator: Generator) -> None:
+    """By the default shares and length, in plain numbers: a draw for each row, then each token."""
+    noise = geometric_noise(60, 24, generator=generator)
+    again = Generator().manual_seed(0)
+    shares = (0.03 + 0.27 * torch.rand(60, 1, generator=again)).flatten().tolist()
+    draws = torch.rand(60, 24, generator=again).tolist()
+    places = torch.randint(1, 24, (60,), generator=again).tolist()
+    for row, share, numbers, place in zip(noise, shares, draws, places, strict=True):
+        slow = [False]
+        for number in numbers[1:]:
+            slow.append(number < (2 / 3 if slow[-1] else share / (1 - share) / 3))
+        if not any(slow):
+            slow[place] = True
+        assert row.tolist() == slow
+
+
+def test_a_half_in_single_tokens_is_every_other_token(generator: Generator) -> None:
+    """The largest share leaves no choice; of 120 spans the first 99 are cut out, or one alone."""
+    settings = {"noise_shares": (0.5, 0.5), "mean_span_len": 1.0}
+    every_other = torch.arange(240) % 2 == 1
+    noise = geometric_noise(2, 240, generator=generator, **settings)  # type: ignore[arg-type]
+    assert torch.equal(noise, (every_other & (torch.arange(240) < 198)).expand(2, -1))
+    one = geometric_noise(1, 6, generator=generator, max_spans=1, **settings)  # type: ignore[arg-type]
+    assert one.tolist() == [[False, True] + [False] * 4]
+
+
+def test_a_draw_at_the_border_ends_the_span(generator: Generator) -> None:
+    """A span goes on for draws below its chance, and the chance itself is not below it."""
+    again = Generator().manual_seed(0)
+    torch.rand(1, 1, generator=again)
+    mean_span_len = 1 / (1 - torch.rand(1, 3, generator=again)[0, 2].item())
+    share = mean_span_len / (1 + mean_span_len)
+    noise = geometric_noise(
+        1, 3, generator=generator, noise_shares=(share, share), mean_span_len=mean_span_len
+    )
+    assert noise.tolist() == [[False, True, False]]
+
+
+def test_no_rows(generator: Generator) -> None:
+    """A batch may be empty, but not less than that."""
+    assert geometric_noise(0, 5, generator=generator).shape == (0, 5)
+    with pytest.raises(ValueError, match="expected batch_size >= 0, got -1"):
+        geometric_noise(-1, 5, generator=generator)
 
 
 @pytest.mark.parametrize("seq_len", [2, 3, 24])
@@ -54,6 +101,15 @@ def test_no_more_spans_than_allowed(generator: Generator) -> None:
         N_ROWS, 64, generator=generator, noise_shares=(0.4, 0.4), mean_span_len=1.0, max_spans=3
     )
     assert {len(find_spans(row)) for row in few} == {3}
+
+
+def test_the_first_spans_stay_whole() -> None:
+    """A limit counts spans, not tokens: two of any length are those that an unlimited draw has."""
+    every, few = (
+        geometric_noise(50, 64, generator=Generator().manual_seed(0), max_spans=n) for n in (64, 2)
+    )
+    for row, limited in zip(every, few, strict=True):
+        assert find_spans(limited) == find_spans(row)[:2]
 
 
 def test_what_is_cut_out_can_be_put_back(generator: Generator) -> None:

@@ -130,6 +130,16 @@ def test_unrolled_positions_are_as_uniform_as_the_pattern_allows(
         assert rates.tolist() == [0.0] * 18 + [1.0] * 2
 
 
+def test_roll_turns_the_same_pattern(generator: Generator) -> None:
+    """Each row is the pattern without roll, moved to the right by the next draw."""
+    again = Generator().manual_seed(0)
+    plain = random_noise(20, 30, generator=again)
+    offsets = torch.randint(30, (20, 1), generator=again).flatten().tolist()
+    turned = random_noise(20, 30, generator=generator, roll=True)
+    for row, before, offset in zip(turned, plain, offsets, strict=True):
+        assert torch.equal(row, before.roll(offset))
+
+
 def test_the_generator_decides() -> None:
     """One seed, one choice; torch's global generator plays no part."""
     draws = []
@@ -144,6 +154,7 @@ def test_segments_cover_all_items(generator: Generator) -> None:
     """One segment takes all, as many segments as items take one each."""
     assert random_segments(2, 5, 1, generator=generator).tolist() == [[5], [5]]
     assert random_segments(2, 4, 4, generator=generator).tolist() == [[1] * 4] * 2
+    assert random_segments(0, 4, 2, generator=generator).shape == (0, 2)
     many = random_segments(100, 9, 4, generator=generator)
     assert many.sum(dim=1).eq(9).all()
     assert many.ge(1).all()
@@ -151,6 +162,14 @@ def test_segments_cover_all_items(generator: Generator) -> None:
         random_segments(1, 3, 4, generator=generator)
     with pytest.raises(ValueError, match=r"n_segments in 1\.\.3, got 0"):
         random_segments(1, 3, 0, generator=generator)
+
+
+def test_the_cut_is_the_gap_with_the_smallest_draw(generator: Generator) -> None:
+    """In double precision, where two gaps do not draw the same number."""
+    draws = torch.rand(50, 8, generator=Generator().manual_seed(0), dtype=torch.float64)
+    first = draws.argmin(dim=1) + 1
+    segments = random_segments(50, 9, 2, generator=generator)
+    assert torch.equal(segments, torch.stack([first, 9 - first], dim=1))
 
 
 def test_spans_are_found() -> None:
