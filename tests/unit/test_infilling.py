@@ -104,8 +104,18 @@ def test_a_gpt_learns_to_look_at_the_suffix(order: str) -> None:
 def test_refusals(tiny_gpt: Callable[..., GPT]) -> None:
     """Cuts, texts, shares and lengths that do not fit."""
     text = torch.tensor([1, 2, 3])
-    with pytest.raises(ValueError, match="expected 0 <= start <= end <= 3"):
-        move_middle(text, 2, 4, MARKERS)
+    for start, end in ((2, 4), (2, 1), (-1, 1)):
+        with pytest.raises(
+            ValueError, match=rf"<= end <= 3, the text's length, got {start}, {end}"
+        ):
+            move_middle(text, start, end, MARKERS)
+    with pytest.raises(ValueError, match="got a single number"):
+        move_middle(text[0], 0, 0, MARKERS)
+    with pytest.raises(ValueError, match=r"expected ids \(T,\), got shape \(1, 3\)"):
+        restore_middle(text[None], MARKERS)
+    for sides in (([[1]], [2]), ([1], [[2]])):
+        with pytest.raises(ValueError, match=r"expected prefix \(P,\) and suffix \(S,\)"):
+            fill_middle(tiny_gpt(), *sides, 2, markers=MARKERS, greedy=True)
     with pytest.raises(ValueError, match=r"without markers, got \[9\]"):
         move_middle(torch.tensor([1, 9]), 0, 1, MARKERS)
     with pytest.raises(ValueError, match="expected an order from"):

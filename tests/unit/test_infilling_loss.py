@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from pretrain.gpt import GPT
 from pretrain.infilling import ORDERS, Markers, restore_middle
@@ -30,6 +30,21 @@ def test_cuts_are_uniform() -> None:
             p = (1 if a == b else 2) / (length + 1) ** 2
             share = (cuts == torch.tensor([a, b])).all(dim=1).double().mean().item()
             assert abs(share - p) < 4 * (p * (1 - p) / n) ** 0.5
+
+
+def test_cuts_of_nothing() -> None:
+    """No text has no cuts, and a text without tokens can be cut at its start alone."""
+    assert random_cuts(0, 3, generator=seeded()).shape == (0, 2)
+    assert random_cuts(2, 0, generator=seeded()).tolist() == [[0, 0], [0, 0]]
+    for sizes in ((-1, 3), (2, -1)):
+        with pytest.raises(ValueError, match=f"seq_len >= 0, got {sizes[0]} and {sizes[1]}"):
+            random_cuts(*sizes, generator=seeded())
+
+
+def test_the_shortest_window_keeps_one_token() -> None:
+    """Four of five places go to the markers."""
+    mixed = fim_batch(torch.full((8, 5), 3), MARKERS, fim_prob=1.0, generator=seeded())
+    assert [restore_middle(row, MARKERS).tolist() for row in mixed] == [[3]] * 8
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -72,6 +87,28 @@ def test_all_tokens_count_and_none_sees_the_future(tiny_gpt: Callable[..., GPT])
         )
         assert torch.allclose(loss(model, seeded()), total / 27)
     assert loss.settings["kind"] == "fim"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("options", "defaults"),
+    [({}, {"fim_prob": 0.5, "order": "psm"}), ({"fim_prob": 0.3, "order": "spm"}, {})],
+)
+def test_the_loss_notes_every_setting(options: dict, defaults: dict) -> None:
+    """All that decides on a batch, defaults included, beside the hash of the text."""
+    sizes = {"batch_size": 2, "seq_len": 8}
+    loss = fim_loss(torch.arange(7), markers=MARKERS, **sizes, **options)
+    noted = dict(loss.settings)  # type: ignore[attr-defined]
+    assert len(noted.pop("ids_sha256")) == 16
+    assert noted == {"kind": "fim", "markers": [10, 9, 8, 7], **sizes, **options, **defaults}
+
+
+@pytest.mark.parametrize(
+    "windows", [torch.zeros(3).long(), torch.zeros(3, 4).long(), torch.zeros(1, 1, 9).long()]
+)
+def test_windows_that_cannot_be_transformed(windows: Tensor) -> None:
+    """Only (B, T) with room for a token beside the four markers."""
+    with pytest.raises(ValueError, match=r"windows \(B, T\) with T > 4, got 0.5 and shape"):
+        fim_batch(windows, MARKERS, fim_prob=0.5, generator=seeded())
 
 
 def test_refusals() -> None:
