@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
 CHAPTER ?=
 # How make rerun executes them: OPTIONS="--threads 1 2 --from root --memory-gb 2"; --help lists all.
 OPTIONS ?=
-# make mutate MODULES="masks spans" changes these modules alone.
+# make mutate MODULES="masks spans" changes these modules alone, OPTIONS=--again what survived.
 MODULES ?=
 # make sync FROM=notebook brings edits of a notebook to its twin.
 FROM ?=
@@ -127,7 +127,7 @@ audit: ## ask for known security holes of the pinned packages; needs a network
 	@$(AUDIT)/python tools/audit.py --program $(AUDIT)/pip-audit
 
 mutate: setup ## change the package in small ways and list the changes that no test notices; hours
-	$(BIN)/python tools/mutate.py $(MODULES)
+	$(BIN)/python tools/mutate.py $(OPTIONS) $(MODULES)
 
 soak: setup ## kill training runs 50 times and compare how they end; results go to data/runs/soak.json
 	@$(BIN)/python tools/soak.py $(OPTIONS)

@@ -5,7 +5,8 @@ The tool `mutmut` makes the changes (*mutants*): a ``<`` becomes ``<=``, a 1 a 2
 For each, the module's own unit tests run; when none fails, the mutant *survived*, and either a test
 is missing or the change means nothing. The modules, and the survivors that mean nothing with the
 reason, stand in ``tools/mutation.toml``. All work is done on a copy, and the result goes to
-``data/runs/mutation.json``, module by module, so that a long run can be made in parts.
+``data/runs/mutation.json``, module by module, so that a long run can be made in parts. With
+``--again`` only the recorded survivors are made once more (:mod:`retry_mutants`).
 
 The texts of error messages are not changed: tests compare the part that names what is wrong.
 """
@@ -22,6 +23,8 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from retry_mutants import RetryError, preload, retry
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tools" / "mutation.toml"
@@ -64,20 +67,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("module", nargs="*", help="such as masks; default: all of mutation.toml")
     parser.add_argument("--children", type=int, default=2, help="processes at once")
+    parser.add_argument("--again", action="store_true", help="only what survived, after new tests")
     parser.add_argument("--record", type=Path, default=RECORD)
     options = parser.parse_args(arguments)
     table = tomllib.loads(LIST.read_text(encoding="utf-8"))
     left = 0
     try:
-        for module in options.module or table["modules"]:
-            result = mutate(module, table, options.children)
+        known = json.loads(options.record.read_text(encoding="utf-8")) if options.again else {}
+        for module in options.module or (known if options.again else table["modules"]):
+            if options.again:
+                result = mutate_again(module, known[module], table)
+            else:
+                result = mutate(module, table, options.children)
             store(options.record, module, result)
             open_ones = [one for one in result["survivors"] if not one["reason"]]
             left += len(open_ones)
             print(f"{module}: {result['caught']} of {result['mutants']} caught", flush=True)
             for one in open_ones:
                 print(f"    {one['function']}: {one['before']}  →  {one['after']}")
-    except MutationError as error:
+    except (MutationError, RetryError) as error:
         print(f"mutate: {error}", file=sys.stderr)
         return 1
     print(summary(json.loads(options.record.read_text(encoding="utf-8"))))
@@ -119,6 +127,31 @@ def mutate(module: str, table: dict[str, Any], children: int) -> dict[str, Any]:
     }
 
 
+def mutate_again(module: str, result: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
+    """Try the survivors of a module again: with the tests and the reasons that there are now.
+
+    Args:
+        module: A module of the package.
+        result: What :func:`mutate` recorded.
+        table: The content of ``tools/mutation.toml``.
+
+    Returns:
+        The result with fewer survivors, or more of them explained.
+
+    Raises:
+        MutationError: There is no such module or test.
+        RetryError: A survivor cannot be made again.
+    """
+    tests = table.get("tests", {}).get(module, [f"test_{module}.py"])
+    _prepare(module, tests)
+    preload()
+    source = SCRATCH / "src" / "pretrain" / f"{module}.py"
+    left = retry(source, result["survivors"], [f"tests/{name}" for name in tests])
+    known = [one for one in table.get("explained", []) if one["module"] == module]
+    left = [{**one, "reason": reason_of(one["function"], one["after"], known)} for one in left]
+    return {**result, "caught": result["mutants"] - len(left), "survivors": left}
+
+
 def survivor(name: str, explained: list[dict[str, str]]) -> dict[str, str]:
     """Describe a mutant that no test noticed.
 
@@ -132,12 +165,18 @@ def survivor(name: str, explained: list[dict[str, str]]) -> dict[str, str]:
     lines = _mutmut("show", name).splitlines()
     before, after = (_changed(lines, sign) for sign in "-+")
     function = re.split(r"\.x_?|ǁ", name.partition("__mutmut_")[0])[-1]
+    reason = reason_of(function, after, explained)
+    return {"function": function, "before": before, "after": after, "reason": reason}
+
+
+def reason_of(function: str, after: str, explained: list[dict[str, str]]) -> str:
+    """Look up why a change means nothing; "" = nobody has said."""
     reasons = (
         one["reason"]
         for one in explained
         if one["function"] == function and one["changed"] == after
     )
-    return {"function": function, "before": before, "after": after, "reason": next(reasons, "")}
+    return next(reasons, "")
 
 
 def _changed(lines: list[str], sign: str) -> str:
