@@ -42,15 +42,22 @@ def test_runs_elsewhere_are_shown_by_their_setting():
     seen = {"versions": {"torch": "2.6.0+cpu"}}
     equal = {"passed": True, "identical": 9, "differing": [], "not_run": 0, "error": None,
              "wall": 61.2, "peak": 512, "chapter": "04_gpt", "seen": seen}  # fmt: skip
-    other = {**equal, "passed": False, "identical": 7, "differing": [{}], "chapter": "05_bert"}
+    other = {
+        **equal,
+        "passed": False,
+        "identical": 7,
+        "differing": [{"kind": "image/png"}],
+        "chapter": "05_bert",
+    }
     stopped = {**other, "not_run": 1, "error": "the kernel died"}
     text = "\n".join(tables([{**one, "setting": setting} for one in (equal, other)]
                             + [{**stopped, "setting": small}]))  # fmt: skip
     assert "2 threads, from the repository's folder (torch 2.6.0): 1 of 2 chapters equal" in text
+    assert "1 of 2 chapters equal, the others but for pixels of a figure" in text
     assert "| {doc}`/chapters/04_gpt` | 9 of 9 equal | 1\N{NO-BREAK SPACE}min" in text
-    assert "| {doc}`/chapters/05_bert` | 7 of 8 equal |" in text
+    assert "| {doc}`/chapters/05_bert` | 7 of 8 equal, 1 but for pixels of a figure |" in text
     assert "1 thread, 2 GB, a user who may not write, another environment, from" in text
-    assert "7 of 9 equal, stopped" in text
+    assert "7 of 9 equal, 1 but for pixels of a figure, stopped" in text
 
 
 def test_the_heaviest_page_of_each_sort_is_shown():
