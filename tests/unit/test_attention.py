@@ -68,6 +68,16 @@ def test_a_query_that_sees_nothing_gets_zeros_and_finite_gradients() -> None:
     assert x.grad.isfinite().all()
 
 
+def test_a_query_that_is_blind_in_one_head_alone() -> None:
+    """What another head of the same query sees does not help it."""
+    x = torch.randn(1, 2, 3, 4)
+    mask = torch.ones(1, 2, 3, 3, dtype=torch.bool)
+    mask[0, 1, 2] = False
+    mixed, weights = attention(x, x, x, mask)
+    assert torch.equal(mixed[0, 1, 2], torch.zeros(4))
+    assert torch.allclose(weights.sum(dim=-1), mask.any(dim=-1).float())
+
+
 def test_dropout_drops_weights() -> None:
     """A dropped weight is 0, a kept one doubled at probability 1/2."""
     x = torch.randn(1, 20, 4)
@@ -179,6 +189,20 @@ def test_training_with_dropout_uses_the_same_arithmetic() -> None:
     assert torch.allclose(mean, clean, atol=0.03)
 
 
+def test_training_without_dropout_is_evaluation() -> None:
+    """Both take torch's fused function, so that not a bit differs; no dropout is the default."""
+    layer, x = MultiHeadAttention(12, 3), torch.randn(2, 50, 12)
+    assert torch.equal(layer.train()(x), layer.eval()(x))
+    by_hand = attention(*layer.project(x))[0].transpose(1, 2).flatten(2)
+    assert not torch.equal(layer.output(by_hand), layer(x))
+
+
+def test_the_smallest_layer() -> None:
+    """One head of width 1."""
+    x = torch.randn(1, 2, 1)
+    assert MultiHeadAttention(1, 1)(x).shape == (1, 2, 1)
+
+
 def test_rows_without_keys_agree_on_both_paths() -> None:
     """Training with dropout and evaluation both give a blind query the output bias alone."""
     layer = MultiHeadAttention(8, 2, dropout_prob=0.1)
@@ -209,6 +233,8 @@ def test_cache_returns_old_and_new_in_order() -> None:
     """What is appended in pieces comes back as one sequence."""
     key, value = torch.randn(2, 1, 2, 5, 3)
     cache = KVCache(5)
+    assert cache.keys is None
+    assert cache.values is None
     for start, end in ((0, 2), (2, 3), (3, 5)):
         keys, values = cache.append(key[:, :, start:end], value[:, :, start:end])
         assert torch.equal(keys, key[:, :, :end])
@@ -242,4 +268,8 @@ def test_a_cache_refuses_other_sizes() -> None:
     cache.append(torch.zeros(2, 1, 2, 4), torch.zeros(2, 1, 2, 4))
     with pytest.raises(ValueError, match=r"of shape \(2, 1, 1, 4\), as those in the cache"):
         cache.append(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 1, 4))
+    good = torch.zeros(2, 1, 1, 4)
+    for pair in ((good, good[:1]), (good[:1], good)):
+        with pytest.raises(ValueError, match=r"of shape \(2, 1, 1, 4\), as those in the cache"):
+            cache.append(*pair)
     assert cache.length == 2

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM
 
-from pretrain.bert import BERT
+from pretrain.bert import BERT, MaskedLMHead
+from pretrain.dropout import Dropout
 
 Build = Callable[..., BERT]
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
@@ -119,6 +120,48 @@ def test_options_rebuild_the_model(tiny_bert: Build) -> None:
     twin = BERT(**model.options).double()
     twin.load_state_dict(model.state_dict())
     assert torch.equal(twin.eval()(IDS), model(IDS))
+
+
+def test_options_that_are_not_named() -> None:
+    """BERT's form: a norm behind each branch, a tied head, no segments and no dropout."""
+    model = BERT(11, d_model=8, n_layers=1, n_heads=2, max_len=6)
+    assert model.options == {
+        "vocab_size": 11, "d_model": 8, "n_layers": 1, "n_heads": 2, "max_len": 6, "d_ff": None,
+        "dropout_prob": 0.0, "norm": "post", "norm_eps": 1e-12, "positions": "learned",
+        "n_segments": 0, "activation": "gelu", "tie_head": True, "init_std": 0.02,
+    }  # fmt: skip
+    assert model.blocks[0].feed_forward.up.weight.shape == (32, 8)
+    head = MaskedLMHead(64, 300, norm_eps=1e-12, activation="gelu")
+    assert head.output_weight.shape == (300, 64)
+    assert head.output_weight.std().item() == pytest.approx(0.02, rel=0.06)
+    assert head.output_bias.eq(0).all()
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_options_reach_every_part(tiny_bert: Build, norm: str) -> None:
+    """One epsilon in all norms, one probability in all dropouts; one std draws the weights."""
+    model = tiny_bert(norm=norm, norm_eps=0.25, dropout_prob=0.3)
+    parts = list(model.modules())
+    norms = [part.eps for part in parts if isinstance(part, nn.LayerNorm)]
+    assert norms == [0.25] * (2 * 2 + 2)
+    assert {part.prob for part in parts if isinstance(part, Dropout)} == {0.3}
+    wide = BERT(300, d_model=64, n_layers=2, n_heads=4, max_len=64, norm=norm, init_std=0.5)
+    assert wide.embeddings.token.weight.std().item() == pytest.approx(0.5, rel=0.06)
+    assert wide.head.dense.weight.std().item() == pytest.approx(0.5, rel=0.06)
+    assert wide.blocks[1].feed_forward.down.weight.std().item() == pytest.approx(0.25, rel=0.06)
+    assert isinstance(model.final_norm, nn.LayerNorm) == (norm == "pre")
+    assert isinstance(model.embedding_norm, nn.LayerNorm) == (norm == "post")
+    names = [set(tiny_bert(positions=kind).state_dict()) for kind in ("learned", "sinusoidal")]
+    assert names[0] - names[1] == {"embeddings.position.weight"}
+
+
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+def test_the_activation_reaches_head_and_blocks(tiny_bert: Build, activation: str) -> None:
+    """Below 0, ReLU gives nothing and GELU a little."""
+    model = tiny_bert(activation=activation)
+    x = torch.tensor([-1.0])
+    for part in (model.head, *(block.feed_forward for block in model.blocks)):
+        assert bool(part.activation(x) == 0) == (activation == "relu")
 
 
 def published_bert(model: BERT, activation: str) -> BertForMaskedLM:

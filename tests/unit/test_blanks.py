@@ -38,6 +38,30 @@ def test_bert_fills_a_masked_place(tiny_bert: Callable[..., BERT]) -> None:
         assert torch.allclose(out[row], expected, rtol=0, atol=TOLERANCE)
 
 
+def test_sixty_four_windows_at_once(
+    tiny_bert: Callable[..., BERT], tiny_gpt: Callable[..., GPT]
+) -> None:
+    """Unless another number is asked for, which reaches the model."""
+    sizes: list[int] = []
+    models = (tiny_bert(), tiny_gpt())
+    for model in models:
+        model.embeddings.register_forward_hook(lambda _, args, out: sizes.append(len(args[0])))
+    windows, places = WINDOWS.repeat(22, 1)[:65], PLACES.repeat(22)[:65]
+    for options in ({}, {"batch_size": 40}):
+        blank_log_probs(models[0], windows, places, mask_id=1, **options)
+        left_log_probs(models[1], windows, places, **options)
+    assert sizes == [64, 1, 64, 1, 40, 25, 40, 25]
+
+
+def test_one_window_may_hold_the_id_0(tiny_bert: Callable[..., BERT]) -> None:
+    """0 is a token; what is below is none, also where it would be hidden."""
+    windows = torch.tensor([[0, 4]])
+    out = blank_log_probs(tiny_bert(), windows, torch.tensor([1]), mask_id=1)
+    assert out.shape == (1, 11)
+    with pytest.raises(ValueError, match="windows of ids >= 0, got -1"):
+        blank_log_probs(tiny_bert(), windows - 1, torch.tensor([0]), mask_id=1)
+
+
 def test_gpt_from_the_left(tiny_gpt: Callable[..., GPT]) -> None:
     """The blank and what follows it play no part."""
     model = tiny_gpt()
@@ -87,6 +111,11 @@ def test_places_that_do_not_fit(
         left_log_probs(gpt, WINDOWS, PLACES[:2])
     with pytest.raises(ValueError, match=r"expected places in 0\.\.5, got 2\.\.6"):
         blank_log_probs(bert, WINDOWS, torch.tensor([2, 6, 3]), mask_id=1)
+    for windows, places in ((WINDOWS[0], PLACES), (WINDOWS[:0], PLACES[:0]), (WINDOWS[0, 0],) * 2):
+        with pytest.raises(ValueError, match=r"windows \(N, T\) and places \(N,\), N >= 1, got"):
+            blank_log_probs(bert, windows, places, mask_id=1)
+    with pytest.raises(ValueError, match=r"places in whole numbers, got torch\.float32"):
+        blank_log_probs(bert, WINDOWS, PLACES.float(), mask_id=1)
     first = torch.tensor([0, 2, 3])
     blank_log_probs(bert, WINDOWS, first, mask_id=1)  # BERT may be asked for the first one
     with pytest.raises(ValueError, match=r"expected places in 1\.\.5, got 0\.\.3"):

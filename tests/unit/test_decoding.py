@@ -17,6 +17,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"norm": "post"},
     {"positions": "sinusoidal"},
     {"tie_head": False},
+    {"n_layers": 1},
     {"activation": "relu", "d_ff": 12},
     {"activation": "gelu_tanh", "norm_eps": 0.1},
 ]
@@ -58,10 +59,11 @@ def test_bad_input(tiny_gpt: Build) -> None:
         decoder.read(torch.zeros(2, 1, dtype=torch.int64), cache)
     with pytest.raises(ValueError, match=r"as those in the cache, got \(1, 2, 1, 4\)"):
         decoder.read(torch.tensor([0]), cache)
+    for caches in (model.make_cache()[:1], model.make_cache() * 2):
+        with pytest.raises(ValueError, match="zip"):
+            decoder.read(torch.tensor([0]), caches)
     decoder.read(torch.tensor([0, 0]), cache)
     with pytest.raises(ValueError, match="expected at most max_len = 12 tokens, got 13"):
         decoder.read(torch.tensor([0, 0]), cache)
-    with pytest.raises(ValueError, match="zip"):
-        decoder.read(torch.tensor([0, 0]), model.make_cache()[:1])
     with pytest.raises(ValueError, match="expected a model in evaluation mode"):
         Decoder(model.train())

@@ -92,6 +92,15 @@ def test_writing_with_a_cache_is_cheaper_than_reading_again() -> None:
     assert with_cache * 20 < sum(gpt_flops(model, n) for n in range(1, 65))
 
 
+def test_the_shortest_passes() -> None:
+    """One token, and a head that need not run; a T5 that reads one and writes one."""
+    gpt, bert, t5 = GPT(V, max_len=T, **SIZES), BERT(V, max_len=T, **SIZES), T5(V, **SIZES)
+    assert gpt_flops(gpt, 1) == next_token_flops(gpt, 0) == counted(lambda: gpt(ids(1, 1)))
+    assert gpt_flops(gpt, 1, n_predicted=0) == counted(lambda: gpt.hidden(ids(1, 1)))
+    assert bert_flops(bert, 1, 0) == counted(lambda: bert.encode(ids(1, 1)))
+    assert t5_flops(t5, 1, 1) == counted(lambda: t5(ids(1, 1), ids(1, 1)))
+
+
 def test_refusals() -> None:
     """Lengths that no pass has."""
     gpt, bert = GPT(V, max_len=T, **SIZES), BERT(V, max_len=T, **SIZES)
@@ -101,5 +110,13 @@ def test_refusals() -> None:
         bert_flops(bert, 3, 4)
     with pytest.raises(ValueError, match="expected n_past >= 0, got -1"):
         next_token_flops(gpt, -1)
+    with pytest.raises(ValueError, match=r"expected n_predicted in 0\.\.3, got 4"):
+        gpt_flops(gpt, 3, n_predicted=4)
+    with pytest.raises(ValueError, match=r"expected n_predicted in 0\.\.3, got -1"):
+        gpt_flops(gpt, 3, n_predicted=-1)
+    with pytest.raises(ValueError, match="expected seq_len >= 1, got 0"):
+        bert_flops(bert, 0, 0)
+    with pytest.raises(ValueError, match="expected source_len >= 1, got 0"):
+        t5_flops(T5(V, **SIZES), 0, 3)
     with pytest.raises(ValueError, match="expected target_len >= 1, got 0"):
         t5_flops(T5(V, **SIZES), 3, 0)

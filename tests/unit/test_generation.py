@@ -162,6 +162,24 @@ def test_settings_without_a_distribution(
         generate(tiny_gpt(), PROMPT, 2, generator=generator, **setting)
 
 
+def test_the_rule_by_itself(generator: Generator) -> None:
+    """It refuses bad settings before any logits, uses each cut, and may have but one token."""
+    for setting in ({"temperature": 0.0}, {"top_k": 0}, {"top_p": 2.0}, {"min_p": -0.5}):
+        with pytest.raises(ValueError, match=f"{next(iter(setting))}.* got"):
+            decoding_rule(greedy=False, generator=generator, **setting)
+    logits = torch.zeros(400, 3)
+    logits[:, 1] = 1e-3
+    for cut in ({"top_k": 1}, {"top_p": 0.1}, {"min_p": 1.0}):
+        rule = decoding_rule(greedy=False, generator=generator, **cut)
+        assert rule(logits).eq(1).all()
+    plain, warm = (
+        decoding_rule(greedy=False, generator=Generator().manual_seed(1), **options)
+        for options in ({}, {"temperature": 1.0})
+    )
+    assert torch.equal(plain(P.log().expand(400, -1)), warm(P.log().expand(400, -1)))
+    assert decoding_rule(greedy=False, generator=generator)(torch.zeros(2, 1)).tolist() == [0, 0]
+
+
 def test_greedy_takes_the_best_token_each_time(tiny_gpt: Build) -> None:
     """Each new token is the argmax after the text before it; the prompt is left as it was."""
     model = tiny_gpt()
@@ -340,6 +358,13 @@ def test_tiny_temperatures_are_greedy(temperature: float) -> None:
     """Dividing by almost nothing gives the best token and no NaN."""
     logits = torch.tensor([1.0, 3.0, 2.0])
     assert filter_probs(logits, temperature=temperature).tolist() == [0.0, 1.0, 0.0]
+
+
+def test_a_temperature_below_32_bits_divides_64_bits() -> None:
+    """Logits of 64 bits may lie closer together than 32 bits can say."""
+    logits = torch.tensor([0.0, 1e-40], dtype=torch.float64)
+    second = filter_probs(logits, temperature=1e-40)[1].item()
+    assert second == pytest.approx(1 / (1 + math.exp(-1)))
 
 
 def test_an_empty_stop_is_refused(tiny_gpt: Build) -> None:

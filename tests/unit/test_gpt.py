@@ -8,7 +8,10 @@ import torch
 from torch import Tensor, nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from pretrain import gpt
+from pretrain.dropout import Dropout
 from pretrain.gpt import GPT
+from pretrain.masks import causal_mask
 
 Build = Callable[..., GPT]
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
@@ -160,6 +163,60 @@ def test_options_rebuild_the_model(tiny_gpt: Build) -> None:
     twin = GPT(**model.options).double()
     twin.load_state_dict(model.state_dict())
     assert torch.equal(twin.eval()(IDS), model(IDS))
+
+
+def test_options_that_are_not_named() -> None:
+    """GPT-2's form: a norm before each branch and at the end, a tied head, no dropout."""
+    model = GPT(11, d_model=8, n_layers=1, n_heads=2, max_len=6)
+    assert model.options == {
+        "vocab_size": 11, "d_model": 8, "n_layers": 1, "n_heads": 2, "max_len": 6, "d_ff": None,
+        "dropout_prob": 0.0, "norm": "pre", "norm_eps": 1e-5, "positions": "learned",
+        "activation": "gelu", "tie_head": True, "init_std": 0.02,
+    }  # fmt: skip
+    assert model.blocks[0].feed_forward.up.weight.shape == (32, 8)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_options_reach_every_part(tiny_gpt: Build, norm: str) -> None:
+    """One epsilon in all norms, one probability in all dropouts; one std draws the weights."""
+    model = tiny_gpt(norm=norm, norm_eps=0.25, dropout_prob=0.3)
+    parts = list(model.modules())
+    assert {part.eps for part in parts if isinstance(part, nn.LayerNorm)} == {0.25}
+    assert {part.prob for part in parts if isinstance(part, Dropout)} == {0.3}
+    wide = GPT(300, d_model=64, n_layers=2, n_heads=4, max_len=64, norm=norm, init_std=0.5)
+    assert wide.embeddings.token.weight.std().item() == pytest.approx(0.5, rel=0.06)
+    assert wide.blocks[1].feed_forward.down.weight.std().item() == pytest.approx(0.25, rel=0.06)
+    assert isinstance(model.final_norm, nn.LayerNorm) == (norm == "pre")
+    names = [set(tiny_gpt(positions=kind).state_dict()) for kind in ("learned", "sinusoidal")]
+    assert names[0] - names[1] == {"embeddings.position.weight"}
+
+
+def test_one_token_and_one_block(tiny_gpt: Build) -> None:
+    """A cache of one block will do; padding alone is refused in a sequence of one token, too."""
+    model = tiny_gpt(n_layers=1)
+    cache = model.make_cache()
+    rows = [model(piece, cache=cache) for piece in IDS.split(1, dim=1)]
+    assert torch.allclose(torch.cat(rows, dim=1), model(IDS), rtol=0, atol=1e-12)
+    assert torch.equal(model(IDS[:, :1], torch.ones(2, 1)), model(IDS[:, :1]))
+    with pytest.raises(ValueError, match=r"got none in rows \[1\]"):
+        model(IDS[:, :1], torch.tensor([[1], [0]]))
+
+
+def test_a_mask_is_made_where_the_model_is(
+    tiny_gpt: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On another device the triangle does not come from the processor."""
+    seen: list[str] = []
+
+    def note(seq_len: int, **options: object) -> Tensor:
+        """Make the mask and note where it is."""
+        mask = causal_mask(seq_len, **options)  # type: ignore[arg-type]
+        seen.append(mask.device.type)
+        return mask
+
+    monkeypatch.setattr(gpt, "causal_mask", note)
+    assert tiny_gpt().to("meta")(IDS.to("meta")).device.type == "meta"
+    assert seen == ["meta"]
 
 
 def published_gpt2(model: GPT, activation: str) -> GPT2LMHeadModel:

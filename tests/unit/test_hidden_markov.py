@@ -88,6 +88,25 @@ def test_the_start_of_a_random_source_is_stationary() -> None:
     assert source.transition.dtype == torch.float64
 
 
+def test_a_random_source_by_its_definition() -> None:
+    """Softmax of twice as many standard normal numbers, drawn in 64 bits, transitions first."""
+    generator = torch.Generator().manual_seed(0)
+    transition = (2.0 * torch.randn(2, 2, generator=generator, dtype=torch.float64)).softmax(1)
+    emission = (2.0 * torch.randn(2, 3, generator=generator, dtype=torch.float64)).softmax(1)
+    source = make(2, 3)
+    assert torch.allclose(source.transition, transition, rtol=0, atol=1e-14)
+    assert torch.allclose(source.emission, emission, rtol=0, atol=1e-14)
+
+
+def test_the_smallest_source(generator: Generator) -> None:
+    """One state that emits one symbol, and a text of it."""
+    source = make(1, 1)
+    assert source.sample(1, 1, generator=generator).tolist() == [[0]]
+    assert torch.equal(stationary_start(torch.ones(1, 1)), torch.ones(1, dtype=torch.float64))
+    one = torch.ones(1, 1, 1, dtype=torch.float64)
+    assert torch.equal(source.backward(source.evidence(torch.tensor([[0]]))), one)
+
+
 def test_sharpness_goes_from_noise_to_repetition() -> None:
     """At 0 nothing can be predicted; the entropy rate falls as the sharpness grows."""
     flat = make(4, 6, transition_sharpness=0.0, emission_sharpness=0.0)
@@ -542,8 +561,11 @@ def test_bad_sources(transition: Tensor, emission: Tensor, start: Tensor, messag
 def test_bad_sizes(generator: Generator) -> None:
     """Sizes below one, negative sharpness, chains in pieces, too little context."""
     source = make()
-    with pytest.raises(ValueError, match="n_states, n_symbols >= 1"):
-        random_source(0, 3, generator=generator)
+    for sizes in ((0, 3), (3, 0)):
+        with pytest.raises(ValueError, match="n_states, n_symbols >= 1"):
+            random_source(*sizes, generator=generator)
+    with pytest.raises(ValueError, match="sharpness >= 0"):
+        make(emission_sharpness=-1.0)
     with pytest.raises(ValueError, match="sharpness >= 0"):
         make(transition_sharpness=-1.0)
     with pytest.raises(ValueError, match="one stationary distribution"):
@@ -567,6 +589,15 @@ def test_bad_texts() -> None:
         causal_oracle(source, text, offset=3)
     with pytest.raises(ValueError, match=r"symbols \(B, T\), got shape \(4,\)"):
         causal_oracle(source, text[0])
+    for wrong in (text[:0], text[:, :0], text.double()):
+        with pytest.raises(ValueError, match=r"expected whole symbols \(B, T\), got shape"):
+            source.evidence(wrong)
+    with pytest.raises(ValueError, match=r"symbols in 0..2, got 0..3"):
+        source.evidence(torch.tensor([[0, 3]]))
+    for shape in ((4, 2), (1, 0, 2), (1, 4, 3)):
+        for read in (source.forward, source.backward):
+            with pytest.raises(ValueError, match=r"evidence \(B, T, 2\), T >= 1, got shape"):
+                read(torch.ones(shape, dtype=torch.float64))
     with pytest.raises(ValueError, match="none in rows"):
         causal_oracle(cycle(), text)
     with pytest.raises(ValueError, match="none in rows"):

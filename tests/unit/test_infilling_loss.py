@@ -64,6 +64,34 @@ def test_a_batch_mixes_both_kinds(order: str) -> None:
     assert ends == set(range(8, 13))  # texts of 5 to 9 tokens, so that no position means the end
 
 
+@pytest.mark.parametrize(("seq_len", "ends"), [(5, {4}), (6, {4, 5}), (12, {7, 8, 9, 10, 11})])
+def test_half_of_the_text_at_least_is_transformed(seq_len: int, ends: set[int]) -> None:
+    """Of 1, 2 and 8 tokens beside the markers: from 1, 1 and 4 on, then those that follow."""
+    windows = torch.randint(7, (300, seq_len), generator=seeded())
+    mixed = fim_batch(windows, MARKERS, fim_prob=1.0, generator=seeded(1))
+    assert set((mixed == MARKERS.end).nonzero()[:, 1].tolist()) == ends
+    moved = fim_batch(windows, MARKERS, fim_prob=1.0, generator=seeded(1), order="psm")
+    assert torch.equal(mixed, moved)  # the order when none is named
+
+
+def test_a_seed_gives_the_windows_of_earlier_runs() -> None:
+    """Which windows, how much of each and where it is cut come from the generator alone."""
+    windows = torch.arange(4).repeat(6, 3)
+    for global_seed in (1, 2):
+        torch.manual_seed(global_seed)
+        mixed = fim_batch(windows, MARKERS, fim_prob=0.7, generator=seeded(2))
+        assert mixed.tolist() == [
+            [10, 0, 1, 2, 3, 9, 1, 8, 0, 7, 2, 3],
+            [10, 9, 1, 2, 3, 0, 8, 0, 7, 1, 2, 3],
+            [10, 0, 9, 3, 0, 1, 2, 3, 8, 1, 2, 7],
+            [10, 0, 1, 2, 3, 0, 1, 2, 9, 8, 7, 3],
+            [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3],
+            [10, 9, 0, 8, 0, 1, 2, 3, 7, 1, 2, 3],
+        ]
+    spm = fim_batch(windows, MARKERS, fim_prob=0.7, generator=seeded(2), order="spm")
+    assert spm[0].tolist() == [10, 9, 1, 8, 0, 1, 2, 3, 0, 7, 2, 3]
+
+
 def test_without_transformation_it_is_the_causal_loss(tiny_gpt: Callable[..., GPT]) -> None:
     """The objective is the ordinary one: same windows, same number."""
     model, ids = tiny_gpt(), torch.randint(7, (100,), generator=seeded())
@@ -86,7 +114,34 @@ def test_all_tokens_count_and_none_sees_the_future(tiny_gpt: Callable[..., GPT])
             for t in range(1, 10)
         )
         assert torch.allclose(loss(model, seeded()), total / 27)
-    assert loss.settings["kind"] == "fim"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_order_reaches_the_windows(tiny_gpt: Callable[..., GPT], order: str) -> None:
+    """The model reads windows of T tokens in the order that was asked for."""
+    model, ids = tiny_gpt(), torch.randint(7, (100,), generator=seeded())
+    read: list[torch.Tensor] = []
+    model.embeddings.register_forward_hook(lambda _, args, out: read.append(args[0]))
+    fim_loss(ids, batch_size=3, seq_len=9, markers=MARKERS, fim_prob=1.0, order=order)(
+        model, seeded()
+    )
+    generator = seeded()
+    windows = ids.unfold(0, 10, 1)[torch.randint(91, (3,), generator=generator)]
+    mixed = fim_batch(windows, MARKERS, fim_prob=1.0, generator=generator, order=order)
+    assert torch.equal(read[0], mixed[:, :-1])
+
+
+def test_settings_name_all_that_decides() -> None:
+    """A resume compares them; half of the windows are transformed unless asked otherwise."""
+    ids = torch.arange(7)
+    loss = fim_loss(ids, batch_size=3, seq_len=9, markers=MARKERS)
+    settings = loss.settings  # type: ignore[attr-defined]
+    assert {name: value for name, value in settings.items() if name != "ids_sha256"} == {
+        "kind": "fim", "batch_size": 3, "seq_len": 9, "markers": [10, 9, 8, 7], "fim_prob": 0.5,
+        "order": "psm",
+    }  # fmt: skip
+    other = fim_loss(ids + 1, batch_size=3, seq_len=9, markers=MARKERS)
+    assert other.settings["ids_sha256"] != settings["ids_sha256"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +171,8 @@ def test_refusals() -> None:
     text = torch.tensor([1, 2, 3])
     with pytest.raises(ValueError, match="expected an order from"):
         fim_loss(text, batch_size=1, seq_len=2, markers=MARKERS, order="mps")
-    with pytest.raises(ValueError, match="expected fim_prob in"):
-        fim_batch(text[None], MARKERS, fim_prob=0.5, generator=seeded())
+    for windows in (text[None], torch.zeros(1, 4), torch.zeros(1, 5, 5), torch.zeros(9)):
+        with pytest.raises(ValueError, match="expected fim_prob in"):
+            fim_batch(windows, MARKERS, fim_prob=0.5, generator=seeded())
     with pytest.raises(ValueError, match="expected fim_prob in"):
         fim_batch(text.repeat(2, 3), MARKERS, fim_prob=1.5, generator=seeded())

@@ -36,6 +36,7 @@ def test_wilson_by_hand() -> None:
     """5 of 10 at z = 2: centre 1/2, half width 2 sqrt(1/40 + 1/100) / 1.4."""
     half = 2 * math.sqrt(1 / 40 + 1 / 100) / 1.4
     assert wilson_interval(5, 10, z=2.0) == pytest.approx((0.5, 0.5 - half, 0.5 + half))
+    assert wilson_interval(5, 10) == wilson_interval(5, 10, z=1.96)  # 95 % unless asked otherwise
 
 
 @given(st.integers(0, 50), st.integers(1, 50))
@@ -91,6 +92,21 @@ def test_higher_confidence_is_wider(generator: Generator) -> None:
     assert lowest <= low < high <= highest
 
 
+def test_bootstrap_of_two_blocks(generator: Generator) -> None:
+    """A mean of two draws from 0 and 1 is 0, 1/2 or 1 in 1, 2 and 1 of 4 cases."""
+    values = np.array([0.0, 1.0])
+    narrow = bootstrap_interval(values, generator=generator, confidence=0.4)  # 30 % on each side
+    assert narrow == (0.5, 0.5, 0.5)
+    assert bootstrap_interval(values, generator=generator, confidence=0.6) == (0.5, 0.0, 1.0)
+
+
+def test_one_resample_has_no_width(generator: Generator) -> None:
+    """Both ends are the one mean that was drawn."""
+    mean, low, high = bootstrap_interval(torch.arange(9), generator=generator, n_resamples=1)
+    assert mean == 4.0
+    assert low == high
+
+
 def test_the_generator_decides() -> None:
     """One seed, one interval."""
     values = torch.arange(30)
@@ -105,7 +121,8 @@ def test_too_little_to_resample(generator: Generator) -> None:
     values = torch.arange(9)
     with pytest.raises(ValueError, match=r"two blocks, .* in \(0, 1\), got 1, 1000 and 0.95"):
         bootstrap_interval(values, generator=generator, block_len=5)
-    with pytest.raises(ValueError, match=r"got 9, 1000 and 1.0"):
-        bootstrap_interval(values, generator=generator, confidence=1.0)
+    for confidence in (0.0, 1.0):
+        with pytest.raises(ValueError, match=rf"got 9, 1000 and {confidence}"):
+            bootstrap_interval(values, generator=generator, confidence=confidence)
     with pytest.raises(ValueError, match=r"got 0, 1000 and 0.95"):
         bootstrap_interval(values, generator=generator, block_len=0)

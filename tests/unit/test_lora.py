@@ -87,6 +87,8 @@ def test_the_equation_by_hand() -> None:
         layer.lora_a.copy_(torch.tensor([[1.0, 1.0]]))
         layer.lora_b.copy_(torch.tensor([[1.0], [0.0]]))
     assert layer(torch.tensor([1.0, 2.0])).tolist() == [7.0, 2.0]
+    layer.set_merged(False)  # it is not: nothing is taken out
+    assert torch.equal(base.weight, torch.eye(2))
     layer.set_merged(True)
     assert base.weight.tolist() == [[3.0, 2.0], [0.0, 1.0]]
     assert layer(torch.tensor([1.0, 2.0])).tolist() == [7.0, 2.0]
@@ -185,6 +187,10 @@ def test_dropout_acts_on_the_adapter_alone() -> None:
     assert not torch.equal(layer(x), layer(x))
     layer.eval()
     assert torch.equal(layer(x), layer(x))
+    for options, prob in (({}, 0.0), ({"dropout_prob": 0.3}, 0.3)):
+        model = BERT(11, d_model=8, n_layers=1, n_heads=2, max_len=12)
+        add_lora(model, ("qkv",), rank=1, alpha=1.0, generator=generator, **options)
+        assert [layer.dropout.prob for layer in lora_layers(model)] == [prob]
 
 
 def test_our_own_models_take_adapters_too() -> None:

@@ -12,7 +12,7 @@ from pretrain.bert import BERT
 from pretrain.datasets import load_shakespeare
 from pretrain.next_sentence import NextSentenceBERT, next_sentence_loss, pack_segments
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
-from pretrain.pair_sampling import Segments, find_segments, next_sentence_pairs
+from pretrain.pair_sampling import Pairs, Segments, find_segments, next_sentence_pairs
 from pretrain.pairs import pack_ids
 from pretrain.subwords import load_tokenizer
 from pretrain.training import fit
@@ -65,6 +65,21 @@ def test_forward_by_hand(tiny_bert: Callable[..., BERT]) -> None:
     assert torch.allclose(model(batch, predict=predict)[0], logits[predict])
 
 
+def test_two_new_layers() -> None:
+    """Drawn as widely as the BERT's own, without biases at first; as many classes as asked for."""
+    bert = BERT(9, **{**SMALL, "d_model": 64}, init_std=0.5)
+    model = NextSentenceBERT(bert)
+    assert model.options == {**bert.options, "n_classes": 2}
+    assert model.classifier.weight.shape == (2, 64)
+    assert model.pooler.weight.std().item() == pytest.approx(0.5, rel=0.06)
+    assert 0.4 < model.classifier.weight.std().item() < 0.6
+    assert not model.pooler.bias.any()
+    assert not model.classifier.bias.any()
+    wider = NextSentenceBERT(bert, n_classes=3)
+    assert wider.classifier.weight.shape == (3, 64)
+    assert wider.options["n_classes"] == 3
+
+
 def test_padding_and_partner_do_not_leak(tiny_bert: Callable[..., BERT]) -> None:
     """A pair's classes are the same alone and in a batch; they change with the second segment."""
     model = NextSentenceBERT(tiny_bert(n_segments=2)).double()
@@ -94,6 +109,31 @@ def test_loss_is_the_sum_of_two_means(segments: Segments, pairing: str) -> None:
     logits, classes = model(batch._replace(ids=read))
     masked = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORE_INDEX)
     assert torch.allclose(value, masked + F.cross_entropy(classes, pairs.labels))
+
+
+def test_few_selected_tokens(segments: Segments) -> None:
+    """A single one is its own mean; without any, the loss is that of the pair alone."""
+    model = NextSentenceBERT(BERT(BOOK.vocab_size, **SMALL)).eval()
+    loss = next_sentence_loss(segments, BOOK, batch_size=1, select_prob=0.05)
+    met = set()
+    for seed in range(30):
+        generator = Generator().manual_seed(seed)
+        pairs = next_sentence_pairs(segments, 1, generator=generator)
+        batch = pack_segments(segments, pairs, BOOK)
+        read, labels, _ = corrupt_mlm(
+            batch.ids, mask_id=BOOK.mask_id, vocab_size=BOOK.vocab_size,
+            special_ids=BOOK.special_ids, generator=generator, select_prob=0.05,
+        )  # fmt: skip
+        selected = labels != IGNORE_INDEX
+        if selected.sum() > 1:
+            continue
+        logits, classes = model(batch._replace(ids=read))
+        expected = F.cross_entropy(classes, pairs.labels)
+        if selected.any():
+            expected = expected + F.cross_entropy(logits[selected], labels[selected])
+        assert torch.allclose(loss(model, Generator().manual_seed(seed)), expected)
+        met.add(int(selected.sum()))
+    assert met == {0, 1}
 
 
 def test_every_parameter_learns(segments: Segments, generator: Generator) -> None:
@@ -129,11 +169,19 @@ def test_bad_arguments_are_named(segments: Segments) -> None:
         NextSentenceBERT(BERT(9, **{**SMALL, "n_segments": 0}))
     with pytest.raises(ValueError, match=r"\['next', 'none', 'order'\], got 'last'"):
         next_sentence_loss(segments, BOOK, batch_size=2, pairing="last")
+    uneven = Pairs(torch.tensor([0, 1]), torch.tensor([1]), torch.tensor([0, 0]))
+    with pytest.raises(ValueError, match="zip"):
+        pack_segments(segments, uneven, BOOK)
 
 
 def test_a_resume_knows_what_it_draws_from(segments: Segments) -> None:
     """The settings name the text, the pairing and the masking."""
     loss = next_sentence_loss(segments, BOOK, batch_size=2, pairing="order", select_prob=0.3)
     settings = loss.settings  # type: ignore[attr-defined]
-    assert {"ids_sha256", "pairing", "batch_size", "max_tokens", "select_prob"} <= set(settings)
+    assert {name: value for name, value in settings.items() if name != "ids_sha256"} == {
+        "kind": "masked pairs", "pairing": "order", "batch_size": 2, "max_tokens": 12,
+        "mask_id": BOOK.mask_id, "special_ids": list(BOOK.special_ids), "select_prob": 0.3,
+    }  # fmt: skip
+    other = next_sentence_loss(segments._replace(ids=segments.ids + 1), BOOK, batch_size=2)
+    assert other.settings["ids_sha256"] != settings["ids_sha256"]  # type: ignore[attr-defined]
     assert isinstance(NextSentenceBERT(BERT(9, **SMALL)), nn.Module)

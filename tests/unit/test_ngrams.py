@@ -53,6 +53,22 @@ def test_hand_worked_bigrams(discounts):
     assert np.allclose(np.exp(model.log_probs([0, 1, 0, 0])), expected)
 
 
+def test_hand_worked_symbols_with_one_discount():
+    # Text 0 0 1: one symbol once, one twice, so each count loses 1 / (1 + 2) and 2/9 is shared.
+    probs = np.exp(KneserNey(1, 2, "absolute").fit([0, 0, 1]).log_probs([0, 1]))
+    assert np.allclose(probs, [5 / 9 + 1 / 9, 2 / 9 + 1 / 9])
+
+
+def test_the_longest_codes_are_exact():
+    assert np.allclose(KneserNey(62, 1).fit([0, 0, 0]).log_probs([0, 0, 0]), 0)  # 62 binary digits
+    text = np.tile([63, 61, 62, 60], 8)
+    model = KneserNey(10, 64).fit(text)  # ten digits in base 65 need 61 bits
+    contexts = [text[t - 9 : t] for t in (12, 13, 14, 15)]
+    expected = np.exp(model.log_probs(text))[12:16]
+    assert np.allclose(model.next_probs(contexts)[range(4), text[12:16]], expected)
+    assert np.allclose(model.next_probs(contexts).sum(axis=1), 1)
+
+
 def test_discounts_follow_the_counts_of_counts():
     # Ten grams once, four twice, two three times, one four times: Y = 10 / 18.
     counts = np.array([1] * 10 + [2] * 4 + [3] * 2 + [4])
@@ -64,6 +80,28 @@ def test_discounts_follow_the_counts_of_counts():
     assert np.allclose(table.direct, 1 - expected)
     absolute = discounted(np.arange(17) * 100, counts, 100, "absolute")
     assert np.allclose(absolute.held_back, y / counts)
+
+
+def test_a_discount_of_nothing_falls_back():
+    # Four grams once, one each twice, three and four times: Y = 2/3, and a count of 2 would keep
+    # all of it, for 2 - 3 Y = 0.
+    counts = np.array([1, 1, 1, 1, 2, 3, 4])
+    table = discounted(np.arange(7) * 100, counts, 100, "modified")
+    assert np.allclose(table.held_back, np.array([0.5, 0.5, 0.5, 0.5, 1, 1.5, 1.5]) / counts)
+
+
+def test_the_third_discount_needs_grams_that_occur_four_times():
+    rare = [1] * 10 + [2] * 4 + [3] * 2
+    for more, d3 in (([4, 4], 3 - 4 * 10 / 18 * 2 / 2), ([5], 1.5)):
+        counts = np.array(rare + more)
+        table = discounted(np.arange(len(counts)) * 100, counts, 100, "modified")
+        assert table.held_back[-1] == pytest.approx(d3 / counts[-1])
+
+
+@pytest.mark.parametrize("counts", [[1, 1], [2, 2], [3]])
+def test_one_discount_without_rare_grams_is_one_half(counts):
+    table = discounted(np.arange(len(counts)) * 100, np.array(counts), 100, "absolute")
+    assert np.allclose(table.held_back, 0.5 / np.array(counts))
 
 
 @settings(deadline=None, max_examples=40)
@@ -122,6 +160,25 @@ def test_windows_do_not_cross_the_start_of_a_text():
     assert right.tolist() == [[1], [-1], [3], [-1]]
 
 
+def test_neighbours_beyond_the_text():
+    left, right = neighbours([3, 4], 3, 3)
+    assert left.tolist() == [[-1, -1, -1], [-1, -1, 3]]
+    assert right.tolist() == [[4, -1, -1], [-1, -1, -1]]
+    left, right = neighbours([3, 4], 0, 0)
+    assert left.shape == right.shape == (2, 0)
+    assert left.dtype == right.dtype == np.int64
+
+
+def test_unsigned_ids_will_do():
+    left, _ = neighbours(np.array([3, 4], dtype=np.uint8), 1, 0)
+    assert left.tolist() == [[-1], [3]]
+    assert np.allclose(
+        KneserNey(2, 3).fit(np.array([0, 1, 2], dtype=np.uint8), np.array([1], dtype=np.uint8))
+        .next_probs(np.array([[0]], dtype=np.uint8)),
+        KneserNey(2, 3).fit([0, 1, 2], [1]).next_probs([[0]]),
+    )  # fmt: skip
+
+
 def test_scoring_several_texts_equals_scoring_each():
     model = KneserNey(4, V).fit(random_text(4))
     first, second = random_text(5, 30), random_text(6, 20)
@@ -175,9 +232,9 @@ def test_two_sides_beat_one(play_ids):
 
 
 def test_texts_become_ids_and_boundaries():
-    ids, boundaries = encode_texts(["ab", "b"], "ab")
-    assert ids.tolist() == [0, 1, 1]
-    assert boundaries.tolist() == [0, 2]
+    ids, boundaries = encode_texts(["ab", "b", "ba"], "ab")
+    assert ids.tolist() == [0, 1, 1, 1, 0]
+    assert boundaries.tolist() == [0, 2, 3]
     assert text_starts([2, 2], 3).tolist() == [0, 2]
     with pytest.raises(ValueError, match=r"written in 'ab', got \['c'\]"):
         encode_texts(["abc"], "ab")
@@ -185,10 +242,13 @@ def test_texts_become_ids_and_boundaries():
         encode_texts([""], "ab")
 
 
-@pytest.mark.parametrize("model", [UnigramModel(2), KneserNey(2, 2)])
-def test_an_unfitted_model_says_so(model):
-    with pytest.raises(RuntimeError, match=rf"{type(model).__name__} is not fitted: call fit"):
-        model.log_probs([0, 1])
+def test_an_unfitted_model_says_so():
+    with pytest.raises(RuntimeError, match="UnigramModel is not fitted: call fit"):
+        UnigramModel(2).log_probs([0, 1])
+    with pytest.raises(RuntimeError, match="KneserNey is not fitted: call fit"):
+        KneserNey(2, 2).log_probs([0, 1])
+    with pytest.raises(RuntimeError, match="KneserNey is not fitted: call fit"):
+        KneserNey(2, 2).next_probs([[0]])
 
 
 @pytest.mark.parametrize(
@@ -196,6 +256,20 @@ def test_an_unfitted_model_says_so(model):
     [
         (lambda: KneserNey(0, 2), "at least 1, got 0 and 2"),
         (lambda: KneserNey(11, 65), "do not fit a 63-bit code"),
+        (lambda: KneserNey(1, 0), "at least 1, got 1 and 0"),
+        (lambda: KneserNey(21, 7), "do not fit a 63-bit code"),  # 8 ** 21 = 2 ** 63
+        (lambda: KneserNey(2, 2).fit([[0, 1]]), r"ids must be integers \(T,\), T > 0, got .* \(1"),
+        (lambda: KneserNey(2, 2).fit([-1, 1]), r"ids must be in 0..1, got -1..1"),
+        (lambda: KneserNey(2, 2).fit([0, 1], [-1]), r"boundaries must be in 0..1, got -1..0"),
+        (lambda: KneserNey(2, 2).fit([0, 1], [0.5]), "boundaries must be integers, got float64"),
+        (
+            lambda: KneserNey(2, 2).fit([0, 1]).next_probs([[0.5]]),
+            r"integers \(n, k\), got float64",
+        ),
+        (lambda: KneserNey(2, 2).fit([0, 1]).next_probs([[2]]), r"in 0..1, got 2..2"),
+        (lambda: TwoSidedNGram(1, 1, 2).fit([0, 1]).log_probs([[-2]], [[0]]), r"in -1..1, got -2"),
+        (lambda: neighbours([0, 1], -1, 0), "n_left, n_right >= 0, got -1 and 0"),
+        (lambda: neighbours([0, 1], 0, -1), "n_left, n_right >= 0, got 0 and -1"),
         (lambda: KneserNey(2, 2, "linear"), 'must be "modified" or "absolute", got \'linear\''),
         (lambda: KneserNey(2, 2).fit([]), r"shape|integers \(T,\), T > 0"),
         (lambda: KneserNey(2, 2).fit([0.5]), "got float64"),

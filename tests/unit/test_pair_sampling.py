@@ -41,6 +41,28 @@ def test_segments_by_hand() -> None:
     assert found.tokens(torch.tensor([3, 4]))[0].tolist() == [17, 18, 19, 20, 21]
 
 
+def test_segments_of_one_token() -> None:
+    """Each sentence keeps its first token alone."""
+    found = find_segments([sentences(2, 1, 3)], 1)
+    assert found.lens.tolist() == [1, 1, 1]
+    assert [part.tolist() for part in found.tokens(torch.arange(3))] == [[10], [12], [13]]
+
+
+def test_no_pairs_at_all(segments: Segments, generator: Generator) -> None:
+    """None may be asked for, though not fewer."""
+    assert all(len(part) == 0 for part in true_pairs(segments, 0, generator=generator))
+    with pytest.raises(ValueError, match="expected n_pairs >= 0, got -1"):
+        true_pairs(segments, -1, generator=generator)
+
+
+def test_a_last_document_of_one_sentence(generator: Generator) -> None:
+    """What stands before it is not followed by it; only the first sentence is followed."""
+    found = find_segments([sentences(3, 3), sentences(3)], 4)
+    pairs = true_pairs(found, 50, generator=generator)
+    assert set(pairs.first.tolist()) == {0}
+    assert set(pairs.second.tolist()) == {1}
+
+
 def test_true_pairs_follow_each_other(segments: Segments, generator: Generator) -> None:
     """The second begins with the token behind the first's last, in the same document."""
     pairs = true_pairs(segments, N, generator=generator)
@@ -79,6 +101,16 @@ def test_hard_false_pairs_come_from_near(
     assert torch.equal(pairs.second[~false], segments.ends[pairs.first[~false]])
 
 
+def test_a_false_segment_may_touch_the_true_pair(generator: Generator) -> None:
+    """Of three sentences, the one that is in no pair stands directly before or behind it."""
+    found = find_segments([sentences(1, 1, 1)], 1)
+    pairs = next_sentence_pairs(found, 200, generator=generator, reach=2)
+    seen = set(zip(*(part.tolist() for part in pairs), strict=True))
+    assert seen == {(0, 1, 0), (0, 2, 1), (1, 2, 0), (1, 0, 1)}
+    with pytest.raises(ValueError, match="false pairs for reach=1, got"):  # none is that near to 2
+        next_sentence_pairs(found, 200, generator=generator, reach=1)
+
+
 def test_swapped_pairs(segments: Segments, generator: Generator) -> None:
     """Label 1 means that the second segment ends where the first begins."""
     pairs = sentence_order_pairs(segments, N, generator=generator)
@@ -96,6 +128,14 @@ def test_same_generator_same_pairs(segments: Segments) -> None:
     ]
     assert all(torch.equal(a, b) for a, b in zip(drawn[0], drawn[1], strict=True))
     assert not torch.equal(drawn[0].first, drawn[2].first)
+    recorded = [88, 89, 86, 43, 32, 52, 78, 48]  # earlier runs stay repeatable
+    assert drawn[0].second[:8].tolist() == recorded
+    swapped = [
+        sentence_order_pairs(segments, 50, generator=Generator().manual_seed(seed))
+        for seed in (3, 3, 4)
+    ]
+    assert all(torch.equal(a, b) for a, b in zip(swapped[0], swapped[1], strict=True))
+    assert not torch.equal(swapped[0].first, swapped[2].first)
 
 
 def test_bad_arguments_are_named(generator: Generator) -> None:

@@ -29,6 +29,15 @@ def test_a_row_by_hand() -> None:
     torch.testing.assert_close(scales[0], torch.tensor(0.01))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_single_column(dtype: torch.dtype) -> None:
+    """Each number is the largest of its row; the scales have the type of what came."""
+    whole, scales = quantize_rows(torch.tensor([[2.54], [-1.27]], dtype=dtype))
+    assert whole.tolist() == [[127], [-127]]
+    assert scales.dtype == dtype
+    torch.testing.assert_close(scales, torch.tensor([0.02, 0.01], dtype=dtype))
+
+
 def test_no_number_moves_by_more_than_half_a_step() -> None:
     """The error of each row is bounded by its own scale, and the bound is nearly reached."""
     x = draw(20, 300) * torch.logspace(-3, 3, 20)[:, None]
@@ -49,6 +58,17 @@ def test_linear_is_close_and_keeps_the_shape(round_inputs: bool) -> None:
         exact, found = layer(x), small(x)
     assert found.shape == exact.shape
     assert 0 < float((found - exact).std() / exact.std()) < 0.02
+
+
+def test_small_inputs_are_lost_only_when_inputs_are_rounded() -> None:
+    """Beside a 1, a thousandth is less than half a step of 1/127."""
+    layer, x = nn.Linear(2, 1), torch.tensor([[1.0, 1e-3]])
+    with torch.no_grad():
+        layer.weight.fill_(1.0)
+        assert layer.bias is not None
+        layer.bias.zero_()
+    assert QuantizedLinear(layer, round_inputs=False)(x).item() == pytest.approx(1.001, abs=1e-6)
+    assert QuantizedLinear(layer, round_inputs=True)(x).item() == pytest.approx(1.0, abs=1e-6)
 
 
 def test_whole_products_are_exact_for_whole_numbers() -> None:
@@ -90,6 +110,15 @@ def test_a_model_keeps_its_answers_in_a_quarter_of_the_bytes() -> None:
         model.encode(torch.tensor([[500]]))
 
 
+def test_inputs_are_rounded_when_asked_for() -> None:
+    """The choice reaches all layers, however deep; unless asked, the matrices alone are rounded."""
+    for options, expected in (({}, False), ({"round_inputs": True}, True)):
+        model = nn.Sequential(nn.Linear(4, 3), nn.Sequential(nn.Sequential(nn.Linear(3, 2))))
+        layers = [m for m in quantize_layers(model, **options).modules() if not list(m.children())]
+        assert [type(layer) for layer in layers] == [QuantizedLinear] * 2
+        assert {layer.round_inputs for layer in layers} == {expected}
+
+
 def test_short_floats_are_refused() -> None:
     """A scale rounded down made 128 of the largest number, which int8 writes as -128."""
     for dtype in (torch.float16, torch.bfloat16):
@@ -97,3 +126,6 @@ def test_short_floats_are_refused() -> None:
             quantize_rows(torch.full((1, 1), 6.1e-5, dtype=dtype))
     with pytest.raises(ValueError, match=r"D >= 1, got torch\.float32 of shape \(2, 0\)"):
         quantize_rows(torch.zeros(2, 0))
+    for shape in ((3,), (2, 3, 4)):
+        with pytest.raises(ValueError, match=r"float64 \(N, D\), D >= 1, got .* of shape"):
+            quantize_rows(torch.zeros(shape))

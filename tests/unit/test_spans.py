@@ -78,6 +78,53 @@ def test_the_four_endings(
     assert torch.equal(restore(cut, eos_id), ids)
 
 
+def test_a_hundred_sentinels_unless_asked_otherwise() -> None:
+    """199 to 100 are sentinels, in every function; 99 and 200 are tokens like others."""
+    edge, noise = torch.tensor([200, 99, 6, 7]), torch.tensor([False, False, True, False])
+    cut = apply_spans(edge, [(2, 3)], first_sentinel_id=FIRST)
+    assert torch.equal(restore(cut), edge)
+    assert cut_out(edge[None], noise[None], first_sentinel_id=FIRST).inputs.tolist() == [
+        [200, 99, 199, 7]
+    ]
+    assert corrupt(edge).inputs.shape == (4,)
+    for sentinel in (100, 199):
+        text = edge.where(edge != 99, sentinel)
+        message = rf"without the sentinels 100\.\.199, got \[{sentinel}\]"
+        with pytest.raises(ValueError, match=message):
+            apply_spans(text, [(2, 3)], first_sentinel_id=FIRST)
+        with pytest.raises(ValueError, match=message):
+            cut_out(text[None], noise[None], first_sentinel_id=FIRST)
+        with pytest.raises(ValueError, match=message):
+            corrupt(text)
+
+
+def test_sentinels_may_count_down_to_zero() -> None:
+    """All ids up to the first sentinel are sentinels then; the text stands above them."""
+    cut = apply_spans(torch.arange(4, 8), [(1, 3)], first_sentinel_id=3, n_sentinels=4)
+    assert cut.inputs.tolist() == [4, 3, 7]
+    assert cut.targets.tolist() == [3, 5, 6, 2]
+
+
+def test_short_rows_end_in_zeros() -> None:
+    """Unless another padding is asked for."""
+    noise = torch.tensor([[False, True, False, True], [False, True, True, True]])
+    cut = cut_out(torch.arange(2, 10).view(2, 4), noise, first_sentinel_id=FIRST)
+    assert cut.inputs.tolist() == [[2, 199, 4, 198], [6, 199, 0, 0]]
+    assert cut.targets.tolist() == [[199, 3, 198, 5, 197], [199, 7, 8, 9, 198]]
+    rolled = corrupt(torch.randint(2, 90, (200, 20)), roll=True)
+    assert rolled.targets[~rolled.target_mask].eq(0).all()
+    assert not rolled.target_mask.all()
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    """15 % of 100 tokens in spans of 3, not turned: the text begins with a kept token."""
+    cut = corrupt(torch.arange(100).repeat(50, 1))
+    assert {(int(row.noise.sum()), len(find_spans(row.noise))) for row in rows(cut)} == {(15, 5)}
+    assert not cut.noise[:, 0].any()
+    more = corrupt(torch.arange(100), noise_share=0.4, mean_span_len=8.0)
+    assert (int(more.noise.sum()), len(find_spans(more.noise))) == (40, 5)
+
+
 def test_spans_may_stand_at_the_edges() -> None:
     """Every span is behind its own sentinel, also one that begins the text."""
     ids = torch.arange(2, 7)
@@ -88,6 +135,8 @@ def test_spans_may_stand_at_the_edges() -> None:
     whole = apply_spans(ids, [(0, 5)], first_sentinel_id=FIRST)
     assert whole.inputs.tolist() == [199]
     assert torch.equal(restore(whole), ids)
+    near = apply_spans(ids, [(0, 1), (2, 3)], first_sentinel_id=FIRST)  # one token between them
+    assert near.inputs.tolist() == [199, 3, 198, 5, 6]
     none = apply_spans(ids, [], first_sentinel_id=FIRST)
     assert none.targets.tolist() == [199]
     assert torch.equal(restore(none), ids)
@@ -204,6 +253,11 @@ def test_bad_texts_are_named(generator: Generator) -> None:
             corrupt(wrong)
     with pytest.raises(ValueError, match=r"expected seq_len >= 2, .* got 1, 0.15 and 3.0"):
         corrupt(ids[:1])
+    for flat in (ids, ids[None, None]):
+        with pytest.raises(ValueError, match=r"text and cut of one shape \(B, T\), B >= 1, got"):
+            cut_out(flat, flat > 50, first_sentinel_id=FIRST)
+    with pytest.raises(ValueError, match=r"inputs \(S,\) and targets \(T,\), got shapes \(40,\)"):
+        restore_spans(ids, ids[None], first_sentinel_id=FIRST)
     with pytest.raises(ValueError, match=r"ids \(T,\), got shape \(1, 40\)"):
         apply_spans(ids[None], [(1, 2)], first_sentinel_id=FIRST)
 
@@ -238,7 +292,11 @@ def test_what_a_model_wrote_can_be_put_in() -> None:
     targets = torch.tensor([199, 198, 7, 8, 9, EOS])
     back = restore_spans(inputs, targets, first_sentinel_id=FIRST, eos_id=EOS)
     assert back.tolist() == [5, 6, 7, 8, 9]
-    assert back.dtype == torch.int64
+    unclosed = restore_spans(inputs[:-1], targets[:-1], first_sentinel_id=FIRST, eos_id=EOS)
+    assert torch.equal(unclosed, back)
+    nothing = restore_spans(inputs[1:2], targets[:1], first_sentinel_id=FIRST)
+    assert nothing.shape == (0,)
+    assert back.dtype == nothing.dtype == torch.int64
 
 
 def test_a_choice_in_whole_numbers_is_refused() -> None:

@@ -11,8 +11,11 @@ from torch import Tensor, nn
 from transformers import T5Config, T5ForConditionalGeneration
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 
+from pretrain import t5_attention
 from pretrain.objectives import IGNORE_INDEX
 from pretrain.t5 import T5, T5_SIZES, shift_right
+from pretrain.t5_attention import T5Attention
+from pretrain.t5_layers import T5FeedForward, T5Stack
 
 Build = Callable[..., T5]
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
@@ -239,6 +242,86 @@ def test_dropout_acts_in_training_only_and_in_every_place(tiny_t5: Build) -> Non
         assert once.count(f"decoder.blocks.1.{name}.dropout") == 1
 
 
+def test_options_that_are_not_named(tiny_t5: Build) -> None:
+    """The published form: plain ReLU layers, 32 buckets up to 128, a tied head, no dropout."""
+    model = T5(11, d_model=8, n_layers=1, n_heads=2)
+    assert model.options == {
+        "vocab_size": 11, "d_model": 8, "n_layers": 1, "n_heads": 2, "d_head": None, "d_ff": None,
+        "dropout_prob": 0.0, "norm_eps": 1e-6, "n_buckets": 32, "max_distance": 128,
+        "activation": "relu", "gated": False, "tie_head": True,
+    }  # fmt: skip
+    assert model.encoder.blocks[0].feed_forward.up.weight.shape == (32, 8)
+    assert T5Attention(8, 2, 3).dropout.prob == 0.0
+    assert T5FeedForward(8, 20, activation="relu", gated=True).dropout.prob == 0.0
+
+
+def test_options_reach_every_norm_and_both_tables(tiny_t5: Build) -> None:
+    """One epsilon for all norms; both stacks share sizes of buckets, and look to other sides."""
+    model = tiny_t5(norm_eps=0.25, n_buckets=6, max_distance=9)
+    norms = [module for module in model.modules() if isinstance(module, nn.RMSNorm)]
+    assert len(norms) == 2 * 2 + 2 * 3 + 2
+    assert {norm.eps for norm in norms} == {0.25}
+    assert (model.encoder.is_decoder, model.decoder.is_decoder) == (False, True)
+    for stack, both_sides in ((model.encoder, True), (model.decoder, False)):
+        assert stack.relative_bias.buckets == {
+            "bidirectional": both_sides, "n_buckets": 6, "max_distance": 9
+        }  # fmt: skip
+
+
+def test_the_smallest_model() -> None:
+    """One of everything; a mask and a cache work all the same."""
+    one = torch.zeros(1, 1, dtype=torch.int64)
+    model = T5(1, d_model=1, n_layers=1, n_heads=1, d_head=1, d_ff=1)
+    assert model(one, one).shape == (1, 1, 1)
+    states = model.encode(one, one + 1)
+    assert torch.equal(
+        model.decode(one, states, one + 1, cache=model.make_cache(1)), model(one, one, one + 1)
+    )
+
+
+def test_masks_have_the_type_of_the_model(tiny_t5: Build) -> None:
+    """In 16 bits, too, where a mask of 32 bits would not fit."""
+    model = tiny_t5().to(torch.bfloat16)
+    assert model(IDS, OUT).dtype == torch.bfloat16
+    assert model(IDS, OUT, REAL).isfinite().all()
+
+
+def test_masks_and_distances_are_made_where_the_model_is(
+    tiny_t5: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On another device nothing comes from the processor, here the device without numbers."""
+    model = tiny_t5().to("meta")
+    assert model(IDS.to("meta"), OUT.to("meta")).device.type == "meta"
+    seen: list[str] = []
+    bucket = t5_attention.relative_position_bucket
+
+    def note(distance: Tensor, **options: Any) -> Tensor:
+        """Note where the distances are."""
+        seen.append(distance.device.type)
+        return bucket(distance, **options)
+
+    monkeypatch.setattr(t5_attention, "relative_position_bucket", note)
+    model.encoder.relative_bias(2, 3)
+    assert seen == ["meta"]
+
+
+def test_a_stack_of_its_own() -> None:
+    """An encoder's stack hides padding from itself, a decoder's from what it reads alone."""
+    sizes: dict[str, Any] = {
+        "n_buckets": 8, "max_distance": 16, "activation": "relu", "gated": False,
+        "norm_eps": 1e-6, "dropout_prob": 0.0,
+    }  # fmt: skip
+    x = torch.randn(1, 3, 8)
+    mask = torch.tensor([[True, True, False]])
+    encoder = T5Stack(8, 1, 2, 4, 16, is_decoder=False, **sizes)
+    changed = x.clone()
+    changed[:, 2] += 1
+    assert torch.equal(encoder(x, mask)[:, :2], encoder(changed, mask)[:, :2])
+    assert not torch.equal(encoder(x)[:, :2], encoder(changed)[:, :2])
+    decoder = T5Stack(8, 1, 2, 4, 16, is_decoder=True, **sizes)
+    assert torch.equal(decoder(x[:, :1], mask), decoder(x[:, :1]))
+
+
 def test_options_rebuild_the_model(tiny_t5: Build) -> None:
     """What a model was made with is kept as plain values."""
     model = tiny_t5(**V1_1, norm_eps=1e-3, max_distance=20)
@@ -431,8 +514,11 @@ def test_shift_right_starts_with_padding() -> None:
     assert shift_right(labels, pad_id=9).tolist() == [[9, 5, 6], [9, 8, 9]]
     assert shift_right(labels[0]).tolist() == [0, 5, 6]
     assert torch.equal(labels, before)
+    assert shift_right(labels[0, :1]).tolist() == [0]
     with pytest.raises(ValueError, match=r"labels \(\.\.\., T\) with T >= 1, got shape \(2, 0\)"):
         shift_right(labels[:, :0])
+    with pytest.raises(ValueError, match=r"labels \(\.\.\., T\) with T >= 1, got shape \(\)"):
+        shift_right(labels[0, 0])
 
 
 def test_bad_calls_are_named(tiny_t5: Build) -> None:
