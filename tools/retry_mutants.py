@@ -8,6 +8,7 @@ function several times, each place is changed in turn, and the mutant counts as 
 tests notice every one.
 """
 
+import ast
 import os
 import signal
 import sys
@@ -75,7 +76,7 @@ def variants(text: str, survivor: dict[str, str]) -> list[str]:
                     found.append("\n".join(changed) + "\n")
     try:
         for one in found:
-            compile(one, survivor["function"], "exec")
+            ast.parse(one)
     except SyntaxError as error:
         raise RetryError(f"{survivor['function']}: {survivor['after']}: {error}") from error
     if not found:
