@@ -119,6 +119,16 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
     return tree
 
 
+def test_the_layer_of_lora_is_short() -> None:
+    """The chapter shows it: docstrings aside, at most forty lines."""
+    module = ast.parse((ROOT / "code" / "pretrain" / "lora.py").read_text(encoding="utf-8"))
+    (layer,) = (node for node in functions(module) if node.name == "LoRALinear")
+    for node in ast.walk(layer):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    assert 10 < len(ast.unparse(layer).splitlines()) <= 40
+
+
 IMPORT_ALL = """
 import builtins, importlib, random, socket, sys
 import numpy, torch

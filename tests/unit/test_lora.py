@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """LoRA by hand, against `peft` on the same weights, merged, and swapped."""
 
-import ast
-import inspect
 from typing import Any
 
 import pytest
@@ -218,12 +216,3 @@ def test_bad_requests_are_refused() -> None:
     model = with_ours()
     with pytest.raises(ValueError, match=r"no layer is called \['query'\]"):
         add_lora(model, ("query",), rank=1, alpha=1, generator=Generator())
-
-
-def test_the_core_is_short() -> None:
-    """The layer, docstrings aside, is at most forty lines."""
-    tree = ast.parse(inspect.getsource(LoRALinear))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
-            node.body = node.body[1:]
-    assert len(ast.unparse(tree).splitlines()) <= 40
