@@ -97,6 +97,37 @@ def test_defaults_and_room(tiny_gpt: Callable[..., GPT]) -> None:
     assert torch.equal(written, same)
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [10, 1, 2, 9, 3, 8]),
+        ({"order": "psm"}, [10, 1, 2, 9, 3, 8]),
+        ({"order": "spm"}, [10, 9, 3, 8, 1, 2]),
+    ],
+)
+def test_the_prompt_is_an_open_middle(
+    tiny_gpt: Callable[..., GPT], options: dict[str, str], expected: list[int]
+) -> None:
+    """The first pass reads the parts in the order asked for, up to where the middle begins."""
+    model = tiny_gpt()
+    seen: list[list[int]] = []
+    model.embeddings.register_forward_pre_hook(lambda _, args: seen.append(args[0][0].tolist()))
+    fill_middle(model, [1, 2], [3], 2, markers=MARKERS, greedy=True, **options)
+    assert seen[0] == expected
+
+
+@torch.no_grad()
+def test_writing_stops_at_the_end_marker(tiny_gpt: Callable[..., GPT]) -> None:
+    """A model that always ends writes one token, which is not part of the middle."""
+    model = tiny_gpt()
+    model.final_norm.bias.copy_(50 * model.embeddings.token.weight[MARKERS.end])
+    n_passes = []
+    model.embeddings.register_forward_hook(lambda *_: n_passes.append(1))
+    written = fill_middle(model, [1, 2], [3], 4, markers=MARKERS, greedy=True)
+    assert written.tolist() == []
+    assert len(n_passes) == 1
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_gpt_learns_to_look_at_the_suffix(order: str) -> None:
     """A text repeats one letter, and only what follows the missing start says which."""

@@ -98,6 +98,14 @@ def test_the_third_discount_needs_grams_that_occur_four_times():
         assert table.held_back[-1] == pytest.approx(d3 / counts[-1])
 
 
+@pytest.mark.parametrize("missing", [1, 2, 3, 4])
+def test_discounts_need_grams_of_every_small_count(missing):
+    counts = np.array([count for count in (1, 2, 3, 4, 5) if count != missing])
+    table = discounted(np.arange(len(counts)) * 100, counts, 100, "modified")
+    fallback = np.array([0.5, 1.0, 1.5, 1.5, 1.5])[counts - 1]
+    assert np.allclose(table.held_back, fallback / counts)
+
+
 @pytest.mark.parametrize("counts", [[1, 1], [2, 2], [3]])
 def test_one_discount_without_rare_grams_is_one_half(counts):
     table = discounted(np.arange(len(counts)) * 100, np.array(counts), 100, "absolute")
@@ -172,6 +180,7 @@ def test_neighbours_beyond_the_text():
 def test_unsigned_ids_will_do():
     left, _ = neighbours(np.array([3, 4], dtype=np.uint8), 1, 0)
     assert left.tolist() == [[-1], [3]]
+    assert left.dtype == np.int64, "an id times the base must not overflow"
     assert np.allclose(
         KneserNey(2, 3).fit(np.array([0, 1, 2], dtype=np.uint8), np.array([1], dtype=np.uint8))
         .next_probs(np.array([[0]], dtype=np.uint8)),

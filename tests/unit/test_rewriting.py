@@ -84,13 +84,39 @@ def test_cache_changes_nothing(tiny_t5: Build, eos_id: int | None) -> None:
         assert torch.equal(*texts)
 
 
-def test_samples_follow_the_distribution(tiny_t5: Build, generator: Generator) -> None:
+@pytest.mark.parametrize("use_cache", [None, True, False])
+def test_a_cache_reads_each_token_once(
+    tiny_t5: Build, monkeypatch: pytest.MonkeyPatch, use_cache: bool | None
+) -> None:
+    """By default each pass reads one new token; without a cache, all tokens so far."""
+    model = tiny_t5()
+    lengths: list[int] = []
+    decode = model.decode
+
+    def counted(ids: Tensor, *rest: Any, **options: Any) -> Tensor:
+        lengths.append(ids.shape[1])
+        return decode(ids, *rest, **options)
+
+    monkeypatch.setattr(model, "decode", counted)
+    options = {} if use_cache is None else {"use_cache": use_cache}
+    generate_from(model, IDS, 4, greedy=True, **options)
+    assert lengths == ([1, 2, 3, 4] if use_cache is False else [1, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "options", [{"top_p": 0.9}, {"top_k": 3}, {"min_p": 0.5}, {"temperature": 0.5}]
+)
+def test_samples_follow_the_distribution(
+    tiny_t5: Build, generator: Generator, options: dict[str, Any]
+) -> None:
     """The first token of 20,000 samples has the filtered frequencies, within 4 sigma."""
     model = tiny_t5()
     n = 20_000
-    drawn = generate_from(model, IDS[:1].expand(n, -1), 1, top_p=0.9, generator=generator)[:, 0]
+    drawn = generate_from(model, IDS[:1].expand(n, -1), 1, **options, generator=generator)[:, 0]
     with torch.no_grad():
-        probs = filter_probs(model(IDS[:1], torch.zeros(1, 1).long())[0, -1], top_p=0.9)
+        logits = model(IDS[:1], torch.zeros(1, 1).long())[0, -1]
+        probs = filter_probs(logits, **options)
+    assert not torch.allclose(probs, logits.softmax(dim=-1), atol=0.02)
     share = torch.bincount(drawn, minlength=11) / n
     assert ((share - probs).abs() <= 4 * (probs * (1 - probs) / n).sqrt()).all()
 

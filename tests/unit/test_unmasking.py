@@ -2,6 +2,7 @@
 """Filling masks over several rounds."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor
 
 from pretrain.bert import BERT
+from pretrain.generation import filter_probs
 from pretrain.unmasking import least, unmask
 
 MASK, V = 1, 11
@@ -58,9 +60,11 @@ def test_one_round_is_the_best_guess_of_each(model: BERT) -> None:
 
 
 @torch.no_grad()
-def test_two_rounds_by_hand(model: BERT) -> None:
+@pytest.mark.parametrize("filler", range(2, V))
+def test_two_rounds_by_hand(model: BERT, filler: int) -> None:
     """The less sure half of four masks is masked again and filled once more."""
-    text = TEXT[:1]
+    text = TEXT[:1].clone()
+    text[0, 2] = filler
     logits = model(text)
     logits[..., [MASK]] = float("-inf")
     probs, guess = logits.softmax(dim=-1).max(dim=-1)
@@ -72,7 +76,44 @@ def test_two_rounds_by_hand(model: BERT) -> None:
     logits[..., [MASK]] = float("-inf")
     expected = second.clone()
     expected[0, weak] = logits.argmax(dim=-1)[0, weak]
+    state = torch.get_rng_state()
     assert torch.equal(unmask(model, text, 2, mask_id=MASK, greedy=True), expected)
+    assert torch.equal(torch.get_rng_state(), state), "greedy and by confidence: nothing is drawn"
+
+
+def shown(model: BERT, seed: int) -> list[list[int]]:
+    """List the texts that a pass reads when the order is random and the choice is not."""
+    seen: list[list[int]] = []
+    hook = model.register_forward_pre_hook(lambda _, args: seen.append(args[0][0].tolist()))
+    text = torch.full((1, 12), MASK)
+    unmask(model, text, 4, mask_id=MASK, order="random", greedy=True, generator=seeded(seed))
+    hook.remove()
+    return seen
+
+
+def test_the_generator_decides_a_random_order(model: BERT) -> None:
+    """The same seed opens the same masks first, whatever torch's own generator has drawn."""
+    first = shown(model, 0)
+    torch.rand(7)
+    assert shown(model, 0) == first
+    assert shown(model, 1) != first
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "options", [{"temperature": 0.4}, {"top_k": 2}, {"top_p": 0.6}, {"temperature": 2.0}]
+)
+def test_samples_follow_the_settings(model: BERT, options: dict[str, Any]) -> None:
+    """One mask, 4,000 samples: the filtered frequencies, within 4 sigma."""
+    text = torch.tensor([[3, MASK, 4, 9]])
+    logits = model(text)[0, 1].clone()
+    logits[MASK] = float("-inf")
+    probs = filter_probs(logits, **options)
+    assert not torch.allclose(probs, logits.softmax(dim=-1), atol=0.02)
+    n = 4000
+    out = unmask(model, text.expand(n, -1), 1, mask_id=MASK, generator=seeded(), **options)
+    share = torch.bincount(out[:, 1], minlength=V) / n
+    assert ((share - probs).abs() <= 4 * (probs * (1 - probs) / n).sqrt()).all()
 
 
 def count_passes(model: BERT, text: Tensor, n_rounds: int) -> list[int]:
@@ -155,6 +196,12 @@ def test_least_marks_the_smallest(values: list[int], data: st.DataObject) -> Non
     assert not (marked & ~allowed).any()
     if 0 < count < sum(among):
         assert row[marked].max() <= row[allowed & ~marked].min()
+
+
+def test_of_equal_values_the_left_ones_are_marked() -> None:
+    """Also in a row that is long enough for another way of sorting."""
+    marked = least(torch.zeros(2, 5000), torch.ones(2, 5000).bool(), torch.tensor([2, 1700]))
+    assert torch.equal(marked, torch.arange(5000) < torch.tensor([[2], [1700]]))
 
 
 def test_refusals(model: BERT) -> None:
