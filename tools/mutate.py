@@ -12,6 +12,7 @@ The texts of error messages are not changed: tests compare the part that names w
 """
 
 import argparse
+import ast
 import json
 import re
 import shutil
@@ -47,7 +48,7 @@ pythonpath = ["tools"]
 addopts = ["-x", "-p", "no:cacheprovider", "-m", "not slow and not network"]
 markers = ["slow: takes seconds", "network: needs a hub"]
 """
-MESSAGES = [r'^\s*f?"', r"raise \w+Error\(f?\""]  # lines of text alone, and of errors
+MESSAGES = [r'^\s*f?"[^"]*"\)?,?$', r"raise \w+Error\(f?\""]  # lines of text alone, and of errors
 _RESULT = re.compile(r"^\s*(?P<name>\S+__mutmut_\d+): (?P<status>.+)$", re.M)
 
 
@@ -223,6 +224,33 @@ def _prepare(module: str, tests: list[str]) -> None:
         module=module, tests=json.dumps(chosen), patterns=json.dumps(MESSAGES)
     )
     (SCRATCH / "pyproject.toml").write_text(settings, encoding="utf-8")
+    source = SCRATCH / "src" / "pretrain" / f"{module}.py"
+    source.write_text(undecorated(source.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def undecorated(text: str) -> str:
+    """Apply decorators below their functions, for mutmut leaves a decorated function alone.
+
+    Args:
+        text: A module.
+
+    Returns:
+        The same module, but with ``f = torch.no_grad()(f)`` behind the function in place of
+        ``@torch.no_grad()`` above it. Class and static methods stay: mutmut changes them as they
+        are.
+    """
+    lines = text.splitlines()
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    for node in sorted(found, key=lambda node: node.lineno, reverse=True):
+        names = [ast.unparse(decorator) for decorator in node.decorator_list]
+        if not names or set(names) & {"classmethod", "staticmethod"}:
+            continue
+        applied = node.name
+        for name in reversed(names):
+            applied = f"{name}({applied})"
+        lines.insert(node.end_lineno or 0, f"{' ' * node.col_offset}{node.name} = {applied}")
+        del lines[node.decorator_list[0].lineno - 1 : node.lineno - 1]
+    return "\n".join(lines) + "\n"
 
 
 def _copies(tests: list[str]) -> Iterator[tuple[Path, str]]:

@@ -55,6 +55,43 @@ class TestSurvivor:
             assert mutate.survivor(self.NAME, [EXPLAINED | other])["reason"] == ""
 
 
+DECORATED = """\
+@torch.no_grad()
+@checked
+def losses(model):
+    return model()
+
+
+class Text:
+    @property
+    def size(self):
+        return 3
+
+    @classmethod
+    def make(cls):
+        return cls()
+"""
+
+
+def test_decorators_move_below_their_functions():
+    lines = mutate.undecorated(DECORATED).splitlines()
+    assert lines == [
+        "def losses(model):",
+        "    return model()",
+        "losses = torch.no_grad()(checked(losses))",
+        "",
+        "",
+        "class Text:",
+        "    def size(self):",
+        "        return 3",
+        "    size = property(size)",
+        "",
+        "    @classmethod",
+        "    def make(cls):",
+        "        return cls()",
+    ]
+
+
 def test_results_of_modules_are_collected_in_one_record(tmp_path: Path):
     record = tmp_path / "mutation.json"
     gap = {"function": "f", "before": "a", "after": "b", "reason": ""}
