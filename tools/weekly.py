@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("newest", help="print requirements.in without pins")
+    commands.add_parser("newest", help="print the direct dependencies without their pins")
     commands.add_parser("slice", help="name the modules to mutate this week")
     noting = commands.add_parser("note", help="hand on what $STEPS says")
     noting.add_argument("key", help="the name of the job's output")

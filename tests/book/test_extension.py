@@ -13,6 +13,7 @@ from book_pages.numbering import chapter_number
 from book_pages.quiz_text import QuizError, parse_quiz, quizzes_of
 from book_pages.receipts import duration, memory
 from book_pages.reruns import tables
+from book_pages.suite import fuzz_lines, mutation_lines, soak_lines
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,39 @@ def test_runs_elsewhere_are_shown_by_their_setting():
     assert "| {doc}`/chapters/05_bert` | 7 of 8 equal, 1 but for pixels of a figure |" in text
     assert "1 thread, 2 GB, a user who may not write, another environment, from" in text
     assert "7 of 9 equal, 1 but for pixels of a figure, stopped" in text
+
+
+def test_what_the_tests_notice_is_summed_up():
+    meant = {"function": "f", "before": "x", "after": "a | b", "reason": "the same number"}
+    gap = {"function": "g", "before": "y", "after": "", "reason": ""}
+    text = "\n".join(
+        mutation_lines(
+            {
+                "masks": {"mutants": 1500, "caught": 1500, "survivors": []},
+                "spans": {"mutants": 500, "caught": 498, "survivors": [meant, gap]},
+            }
+        )
+    )
+    assert "Of 2,000 changes to 2 modules the tests noticed 1,998: 99.9%." in text
+    assert "Of the other 2, 1 mean nothing, each for a stated reason; 1 are gaps." in text
+    assert "| `spans` | 500 | 498 | 1 | 1 |" in text
+    assert "| `spans`, `f` | `` a \\| b `` | the same number |" in text
+    assert "| `spans`, `g` | (left out) | **a gap** |" in text
+
+
+def test_calls_and_kills_are_summed_up():
+    functions = {
+        "a.f": {"cases": 1000, "returned": 900, "errors": {"ValueError": 100}},
+        "a.g": {"cases": 500, "returned": 300, "errors": {"ConfigError": 150, "ValueError": 50}},
+    }
+    (line,) = fuzz_lines({"functions": functions})
+    assert line.startswith("2 public functions were called 1,500 times")
+    assert "1,200 calls returned" in line
+    assert line.endswith("150 by `ConfigError` and 150 by `ValueError`.")
+    kills = {"step": 3, "writing": 2}
+    (line,) = soak_lines({"kills": kills, "runs": 4, "resumes": 5, "resumes_exact": 5})
+    assert line.startswith("4 training runs were killed 5 times in all, 2 of them while a check")
+    assert "For 5 of the 5 kills, the run ended with the very bits" in line
 
 
 def test_the_heaviest_page_of_each_sort_is_shown():
