@@ -99,6 +99,19 @@ def test_nothing_to_the_right_is_the_view_from_the_left(tiny_gpt: Callable[..., 
     assert torch.allclose(both, left, rtol=0, atol=TOLERANCE)
 
 
+def test_a_single_candidate_is_certain(tiny_gpt: Callable[..., GPT]) -> None:
+    """One word that may stand there, stands there."""
+    out = rescored_log_probs(tiny_gpt(), WINDOWS, PLACES, candidates=CANDIDATES[:1])
+    assert torch.equal(out, torch.zeros(len(WINDOWS), 1))
+
+
+@pytest.mark.parametrize("wrong", [CANDIDATES[None], CANDIDATES[:0], CANDIDATES[0]])
+def test_candidates_are_a_list(tiny_gpt: Callable[..., GPT], wrong: Tensor) -> None:
+    """A table of them, none, or a single number."""
+    with pytest.raises(ValueError, match=r"expected candidates \(C,\), C >= 1, got shape"):
+        rescored_log_probs(tiny_gpt(), WINDOWS, PLACES, candidates=wrong)
+
+
 def test_places_that_do_not_fit(
     tiny_gpt: Callable[..., GPT], tiny_bert: Callable[..., BERT]
 ) -> None:

@@ -98,6 +98,35 @@ def test_a_random_source_by_its_definition() -> None:
     assert torch.allclose(source.emission, emission, rtol=0, atol=1e-14)
 
 
+def test_only_the_generator_decides() -> None:
+    """The same seed gives the same source and the same texts, whatever else was drawn."""
+    drawn = []
+    for other in (1, 2):
+        torch.manual_seed(other)
+        source = make(3, 4, seed=5)
+        drawn.append((source, source.sample(50, 20, generator=torch.Generator().manual_seed(0))))
+    (source, texts), (same_source, same_texts) = drawn
+    assert torch.equal(source.emission, same_source.emission)
+    assert torch.equal(source.transition, same_source.transition)
+    assert torch.equal(texts, same_texts)
+
+
+def test_rounded_probabilities_are_made_to_sum_to_one() -> None:
+    """What a table of seven decimal places leaves over is shared out."""
+    rounded = torch.tensor([[0.5000004, 0.5], [0.3, 0.7000004]], dtype=torch.float64)
+    source = HiddenMarkovSource(rounded, rounded, rounded[0])
+    for rows in (source.transition, source.emission, source.start):
+        ones = torch.ones(rows.shape[:-1], dtype=torch.float64)
+        assert torch.allclose(rows.sum(dim=-1), ones, rtol=0, atol=1e-12)
+
+
+def test_messages_from_the_right_are_scaled_text_by_text(generator: Generator) -> None:
+    """The largest entry is 1 for every text and place, however unlikely the others are."""
+    source = make(4, 6)
+    messages = source.backward(source.evidence(source.sample(7, 9, generator=generator)))
+    assert torch.equal(messages.amax(dim=2), torch.ones(7, 9, dtype=torch.float64))
+
+
 def test_the_smallest_source(generator: Generator) -> None:
     """One state that emits one symbol, and a text of it."""
     source = make(1, 1)
@@ -546,6 +575,7 @@ def test_gap_interval_covers_and_knows_windows(generator: Generator) -> None:
         (torch.eye(2), torch.eye(3), torch.ones(2) / 2, "expected transition"),
         (torch.eye(3), torch.eye(2), torch.ones(2) / 2, "expected transition"),
         (torch.eye(2), torch.eye(2), torch.eye(2), "expected transition"),
+        (torch.ones(1, 1), torch.ones(1, 1), torch.tensor(1.0), "expected transition"),
         (torch.eye(2), torch.zeros(2, 0), torch.ones(2) / 2, "expected transition"),
         (torch.eye(2) * 2, torch.eye(2), torch.ones(2) / 2, "transition to hold prob"),
         (torch.eye(2), torch.eye(2), torch.tensor([1.5, -0.5]), "start to hold prob"),
@@ -662,6 +692,7 @@ def test_an_infinite_sharpness_is_refused() -> None:
 
 def test_a_start_belongs_to_a_chain() -> None:
     """Rows that are no probabilities gave a start that a step does not leave alone."""
-    for wrong in (torch.zeros(2, 2), torch.ones(2, 3) / 3, torch.zeros(0, 0)):
+    flat = (torch.tensor(1.0), torch.ones(2) / 2)
+    for wrong in (torch.zeros(2, 2), torch.ones(2, 3) / 3, torch.zeros(0, 0), *flat):
         with pytest.raises(ValueError, match="whose rows are probabilities"):
             stationary_start(wrong)
