@@ -192,6 +192,10 @@ def test_rows_at_once(options: dict[str, int], n_rows: list[int]) -> None:
     ids = torch.ones(65, 1, dtype=torch.int64)
     masked_accuracy(bert, ids, ids, **options)
     assert bert.n_rows == n_rows
+    token_losses(gpt, torch.zeros(66, dtype=torch.int64), seq_len=1, **options)
+    assert [shape[0] for shape in gpt.shapes] == n_rows * 2
+    masked_log_probs(bert, ids, ids, **options)
+    assert bert.n_rows == n_rows * 2
 
 
 def test_bad_labels_and_counts() -> None:

@@ -20,8 +20,15 @@ SPECIAL = (0, 1, 2)
 
 @pytest.fixture
 def model(tiny_bert: Callable[..., BERT]) -> BERT:
-    """Give a small BERT with large weights, so that its choices are not ties."""
-    return tiny_bert().eval()
+    """Give a small BERT whose choices depend on the text: large gains, no biases."""
+    model = tiny_bert().eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.zero_()
+            elif parameter.dim() == 1:
+                parameter.fill_(1.5)
+    return model
 
 
 def seeded(seed: int = 0) -> Generator:
@@ -60,16 +67,16 @@ def test_one_round_is_the_best_guess_of_each(model: BERT) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("filler", range(2, V))
-def test_two_rounds_by_hand(model: BERT, filler: int) -> None:
-    """The less sure half of four masks is masked again and filled once more."""
-    text = TEXT[:1].clone()
-    text[0, 2] = filler
+@pytest.mark.parametrize("seed", range(9))
+def test_two_rounds_by_hand(model: BERT, seed: int) -> None:
+    """The less sure half of the masks is masked again and filled once more."""
+    text = torch.randint(2, V, (1, 12), generator=seeded(seed))
+    text[0, torch.randperm(12, generator=seeded(seed))[:8]] = MASK
     logits = model(text)
     logits[..., [MASK]] = float("-inf")
     probs, guess = logits.softmax(dim=-1).max(dim=-1)
     masks = (text[0] == MASK).nonzero().flatten()
-    weak = masks[probs[0, masks].argsort()[:2]]
+    weak = masks[probs[0, masks].argsort()[:4]]
     second = torch.where(text == MASK, guess, text)
     second[0, weak] = MASK
     logits = model(second)
@@ -77,7 +84,10 @@ def test_two_rounds_by_hand(model: BERT, filler: int) -> None:
     expected = second.clone()
     expected[0, weak] = logits.argmax(dim=-1)[0, weak]
     state = torch.get_rng_state()
+    read: list[Tensor] = []
+    model.register_forward_pre_hook(lambda _, args: read.append(args[0].clone()))
     assert torch.equal(unmask(model, text, 2, mask_id=MASK, greedy=True), expected)
+    assert torch.equal(torch.cat(read), torch.cat([text, second])), "what each pass reads"
     assert torch.equal(torch.get_rng_state(), state), "greedy and by confidence: nothing is drawn"
 
 
@@ -135,6 +145,14 @@ def test_rounds_and_masks(model: BERT) -> None:
     assert count_passes(model, text, 3) == [4, 2, 1]
     assert count_passes(model, text, 4) == count_passes(model, text, 99) == [4, 3, 2, 1]
     assert count_passes(model, text.masked_fill(text == MASK, 3), 5) == []
+
+
+def test_a_text_without_masks_stays_beside_others(model: BERT) -> None:
+    """It needs no round, and is no reason to stop."""
+    texts = torch.cat([TEXT, TEXT[:1].masked_fill(TEXT[:1] == MASK, 7)])
+    out = unmask(model, texts, 3, mask_id=MASK, greedy=True)
+    assert torch.equal(out[2], texts[2])
+    assert torch.equal(out[:2], unmask(model, TEXT, 3, mask_id=MASK, greedy=True))
 
 
 def test_a_text_does_not_depend_on_its_neighbours(model: BERT) -> None:
