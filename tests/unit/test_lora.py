@@ -216,3 +216,19 @@ def test_bad_requests_are_refused() -> None:
     model = with_ours()
     with pytest.raises(ValueError, match=r"no layer is called \['query'\]"):
         add_lora(model, ("query",), rank=1, alpha=1, generator=Generator())
+
+
+def test_adapters_alone_are_trained_at_first() -> None:
+    """What was there before is frozen, the head as well, until `train_only` opens it."""
+    model = published()
+    add_lora(model, ("query",), rank=2, alpha=4, generator=Generator())
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert trained == {name for name, _ in model.named_parameters() if ".lora_" in name}
+
+
+def test_a_starts_like_a_linear_layer_of_torch() -> None:
+    """Uniform between plus and minus 1 / sqrt(n_in): no number beyond, and some close to it."""
+    layer = LoRALinear(nn.Linear(400, 2), rank=50, alpha=1, dropout_prob=0.0, generator=Generator())
+    bound = 400**-0.5
+    assert 0.999 * bound < layer.lora_a.abs().max() <= bound
+    assert layer.lora_a.std().item() == pytest.approx(bound / 3**0.5, rel=0.02)
