@@ -58,14 +58,21 @@ def generator() -> Generator:
 
 @pytest.fixture
 def scramble() -> Callable[[nn.Module], nn.Module]:
-    """Give a function that draws every parameter anew, so that no bias is 0 and no gain is 1."""
+    """Give a function that draws every parameter anew, so that no bias is 0 and no gain is 1.
+
+    Biases are small beside gains. Otherwise the final bias alone would decide the most likely
+    token, and it would be the same one after every text.
+    """
 
     def draw(model: nn.Module) -> nn.Module:
         """Replace all parameters in place and move the model to float64, evaluation mode."""
         model.double().eval()
         with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.normal_(std=0.4)
+            for name, parameter in model.named_parameters():
+                if name.endswith("bias"):
+                    parameter.normal_(std=0.1)
+                else:
+                    parameter.normal_(mean=float(parameter.dim() == 1), std=0.4)
         return model
 
     return draw
