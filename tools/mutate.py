@@ -258,8 +258,10 @@ def _copies(tests: list[str]) -> Iterator[tuple[Path, str]]:
     yield ROOT / "code" / "pretrain", "src/pretrain"
     for folder in ("data", "experiments", "tools"):
         yield ROOT / folder, folder
-    for name in ("conftest.py", *tests):
-        yield ROOT / "tests" / "unit" / name, f"tests/{name}"
+    folder = ROOT / "tests" / "unit"
+    shared = [path.name for path in folder.glob("*.py") if not path.name.startswith("test_")]
+    for name in (*shared, *tests):
+        yield folder / name, f"tests/{name}"
 
 
 def _mutmut(*words: str) -> str:

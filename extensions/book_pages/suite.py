@@ -65,10 +65,11 @@ def mutation_lines(record: dict[str, Any]) -> list[str]:
     n_gaps = sum(not one["reason"] for one in survivors)
     n_without = len(survivors) - n_gaps
     share = f"{n_caught / n_mutants:.1%}"
+    gaps = f"{n_gaps} are gaps" if n_gaps else "none is a gap"
     lines = [
         f"Of {n_mutants:,} changes to {len(record)} modules the tests noticed {n_caught:,}: "
         f"{share}. Of the other {len(survivors)}, {n_without} mean nothing, each for a "
-        f"stated reason; {n_gaps} are gaps.",
+        f"stated reason; {gaps}.",
         "",
         ":::{admonition} Changes and what became of them, module by module",
         ":class: note dropdown",
@@ -77,21 +78,24 @@ def mutation_lines(record: dict[str, Any]) -> list[str]:
         "|:--|--:|--:|--:|--:|",
     ]
     for name, one in record.items():
-        gaps = sum(not survivor["reason"] for survivor in one["survivors"])
-        without = len(one["survivors"]) - gaps
-        lines.append(f"| `{name}` | {one['mutants']} | {one['caught']} | {without} | {gaps} |")
+        its_gaps = sum(not survivor["reason"] for survivor in one["survivors"])
+        without = len(one["survivors"]) - its_gaps
+        lines.append(f"| `{name}` | {one['mutants']} | {one['caught']} | {without} | {its_gaps} |")
     lines += [":::", "", ":::{admonition} The changes that no test notices"]
-    lines += [":class: note dropdown", "", "| where | the changed line | why |", "|:--|:--|:--|"]
+    lines += [":class: note dropdown", ""]
+    changed: dict[tuple[str, str, str], list[str]] = {}
     for one in survivors:
-        reason = one["reason"] or "**a gap**"
-        where = f"`{one['module']}`, `{one['function']}`"
-        lines.append(f"| {where} | {_code(one['after'])} | {reason} |")
+        place = one["module"], one["function"], one["reason"] or "**a gap**"
+        changed.setdefault(place, []).append(_code(one["after"]))
+    for (module, function, reason), after in changed.items():
+        lines.append(f"- `{module}.{function}`: {reason}.")
+        lines += [f"  - {line}" for line in after]
     return [*lines, ":::"]
 
 
 def _code(line: str) -> str:
-    """Write a line of code that may stand in a table's cell."""
-    return f"`` {line.replace('|', chr(92) + '|')} ``" if line else "(left out)"
+    """Write a line of code, which may hold backticks."""
+    return f"`` {line} ``" if line else "the line left out"
 
 
 def fuzz_lines(record: dict[str, Any]) -> list[str]:

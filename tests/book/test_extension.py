@@ -63,20 +63,25 @@ def test_runs_elsewhere_are_shown_by_their_setting():
 
 def test_what_the_tests_notice_is_summed_up():
     meant = {"function": "f", "before": "x", "after": "a | b", "reason": "the same number"}
+    also = meant | {"after": "a | c"}
     gap = {"function": "g", "before": "y", "after": "", "reason": ""}
     text = "\n".join(
         mutation_lines(
             {
                 "masks": {"mutants": 1500, "caught": 1500, "survivors": []},
-                "spans": {"mutants": 500, "caught": 498, "survivors": [meant, gap]},
+                "spans": {"mutants": 500, "caught": 497, "survivors": [meant, also, gap]},
             }
         )
     )
-    assert "Of 2,000 changes to 2 modules the tests noticed 1,998: 99.9%." in text
-    assert "Of the other 2, 1 mean nothing, each for a stated reason; 1 are gaps." in text
-    assert "| `spans` | 500 | 498 | 1 | 1 |" in text
-    assert "| `spans`, `f` | `` a \\| b `` | the same number |" in text
-    assert "| `spans`, `g` | (left out) | **a gap** |" in text
+    assert "Of 2,000 changes to 2 modules the tests noticed 1,997: 99.9%." in text
+    assert "Of the other 3, 2 mean nothing, each for a stated reason; 1 are gaps." in text
+    assert "| `spans` | 500 | 497 | 2 | 1 |" in text
+    assert "- `spans.f`: the same number.\n  - `` a | b ``\n  - `` a | c ``\n" in text
+    assert (
+        "none is a gap"
+        in mutation_lines({"masks": {"mutants": 9, "caught": 9, "survivors": []}})[0]
+    )
+    assert "- `spans.g`: **a gap**.\n  - the line left out\n" in text
 
 
 def test_calls_and_kills_are_summed_up():
