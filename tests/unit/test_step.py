@@ -52,18 +52,19 @@ def _train_by_hand(model: nn.Module, loss_of: object, draws: Generator) -> list[
 
 
 def test_parts_of_a_loss_give_the_step_of_the_whole(generator: Generator) -> None:
-    """Three parts in turn, or their sum at once: one gradient, one update."""
+    """Two or three parts in turn, or their sum at once: one gradient, one update."""
     x = torch.randn(6, 3, generator=generator)
     moved = []
-    for n_parts in (1, 3):
+    for n_parts in (1, 2, 3):
         torch.manual_seed(1)
         model = nn.Linear(3, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         losses = (model(part).square().sum() for part in x.chunk(n_parts))
         value = update(model, optimizer, losses, clip_norm=1e6)
         moved.append((value, model.weight.detach()))
-    assert moved[0][0] == pytest.approx(moved[1][0], rel=1e-6)
-    assert torch.allclose(moved[0][1], moved[1][1], atol=1e-6)
+    for value, weight in moved[1:]:
+        assert value == pytest.approx(moved[0][0], rel=1e-6)
+        assert torch.allclose(weight, moved[0][1], atol=1e-6)
 
 
 def test_each_loss_is_used_before_the_next_is_made(generator: Generator) -> None:
@@ -96,3 +97,12 @@ def test_a_total_that_is_not_finite_leaves_the_weights(value: float) -> None:
     with pytest.raises(FloatingPointError, match=f"expected a finite loss, got {value}"):
         update(model, optimizer, [loss], clip_norm=1.0, total=lambda _: value)
     assert torch.equal(model.weight, before)
+
+
+def test_the_total_is_made_of_the_sum_of_the_losses() -> None:
+    """One process knows 1 + 2; what all of them lost is what the step returns."""
+    weight = nn.Linear(1, 1)
+    losses = [weight(torch.zeros(1, 1)).sum() * 0 + value for value in (1.0, 2.0)]
+    optimizer = torch.optim.SGD(weight.parameters(), lr=0.1)
+    value = update(weight, optimizer, losses, clip_norm=1.0, total=lambda own: float(own) + 10)
+    assert value == 13.0
