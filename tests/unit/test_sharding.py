@@ -45,11 +45,22 @@ def test_processes_together_compute_each_part_once(n_processes: int) -> None:
     assert len({len(share) for share in shares}) == 1
 
 
+def test_the_smallest_share() -> None:
+    """One sample at once, and one part for the whole batch."""
+    assert micro_batches(2, 1, n_processes=2, process=1) == [range(1, 2)]
+    assert micro_batches(3, 3, n_processes=1, process=0) == [range(3)]
+
+
 def test_what_cannot_be_shared_is_refused() -> None:
     """The messages name the numbers that do not fit."""
     with pytest.raises(ValueError, match="divides batch_size = 24, got 5"):
         micro_batches(24, 5, n_processes=1, process=0)
     with pytest.raises(ValueError, match="divides batch_size = 4, got 8"):
         micro_batches(4, 8, n_processes=1, process=0)
+    with pytest.raises(ValueError, match="divides batch_size = 0, got 4"):
+        micro_batches(0, 4, n_processes=1, process=0)
+    for size, process in ((0, 0), (-1, 0), (4, 2), (4, -1)):
+        with pytest.raises(ValueError, match=rf"process in 0\.\.1, got {size} and {process}"):
+            micro_batches(24, size, n_processes=2, process=process)
     with pytest.raises(ValueError, match=r"the 6 micro-batches of a batch \(24 windows, 4 at once"):
         micro_batches(24, 4, n_processes=4, process=0)
