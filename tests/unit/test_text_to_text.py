@@ -3,6 +3,7 @@
 
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 import torch
@@ -65,6 +66,7 @@ def test_long_text_loses_its_end_and_keeps_its_prefix(tokenizer: SubwordTokenize
     assert ids[-1] == tokenizer.eos_id
     assert tokenizer.decode(ids[:-1]) == text[: len(tokenizer.decode(ids[:-1]))]
     assert encode_text("", tokenizer, 5).tolist() == [tokenizer.eos_id]
+    assert encode_text(text, tokenizer, 1).tolist() == [tokenizer.eos_id]
     with pytest.raises(ValueError, match="expected max_len >= 1, got 0"):
         encode_text(text, tokenizer, 0)
 
@@ -80,6 +82,7 @@ def test_rows_are_padded_on_the_right() -> None:
     assert inputs.tolist() == [[7, 8, 5], [5, 0, 0]]
     assert labels.tolist() == [[9, 5, ignored, ignored], [9, 8, 7, 5]]
     assert mask.tolist() == [[True] * 3, [True, False, False]]
+    assert collate(pairs, pad_id=6).inputs.tolist() == [[7, 8, 5], [5, 6, 6]]
     with pytest.raises(ValueError, match="at least one example"):
         collate([], pad_id=0)
 
@@ -109,6 +112,77 @@ def test_overfits_a_handful_of_reversals(tokenizer: SubwordTokenizer, generator:
     assert answers == [example.target for example in REVERSALS]
     assert predict(model, tokenizer, sources, **limits, batch_size=3) == answers
     assert predict(model, tokenizer, [], **limits) == []
+
+
+class OtherPadding:
+    """The book's vocabulary with another padding id than 0."""
+
+    pad_id = 9
+
+    def __init__(self, tokenizer: SubwordTokenizer) -> None:
+        """Take all else from a tokenizer."""
+        self._tokenizer = tokenizer
+
+    def __getattr__(self, name: str) -> Any:
+        """Ask the tokenizer."""
+        return getattr(self._tokenizer, name)
+
+
+@torch.no_grad()
+def test_task_loss_by_hand(small: T5, tokenizer: SubwordTokenizer) -> None:
+    """The generator alone chooses the examples; inputs and decoder start from the padding id."""
+    other: Any = OtherPadding(tokenizer)
+    pairs = encode_examples(REVERSALS, tokenizer, **LENS)
+    for batch_size in (1, 5):
+        loss = task_loss(REVERSALS, other, batch_size=batch_size, **LENS)
+        generator = Generator().manual_seed(4)
+        chosen = torch.randint(8, (batch_size,), generator=generator)
+        batch = collate([pairs[i] for i in chosen], pad_id=9)
+        expected = seq2seq_loss(small, *batch, pad_id=9)
+        assert loss(small, Generator().manual_seed(4)) == expected
+        assert expected != seq2seq_loss(small, *batch, pad_id=0)
+
+
+def test_losses_know_their_settings(tokenizer: SubwordTokenizer) -> None:
+    """A checkpoint keeps them, so that a run with others does not go on from it."""
+    task = task_loss(REVERSALS, tokenizer, batch_size=2, **LENS)
+    own = vars(task)["settings"]
+    assert own | {"kind": "task", "batch_size": 2, **LENS} == own
+    mixed = vars(mixture_loss({"r": task}, {"r": 3.0}))["settings"]
+    parts = {f"r.{name}": value for name, value in own.items()}
+    assert mixed | {"kind": "mixture", "proportions": {"r": 3.0}, **parts} == mixed
+
+
+def test_a_mixture_hands_its_generator_on() -> None:
+    """What a task draws depends on the seed, not on torch's own generator."""
+    drawing = note_settings(
+        lambda _, generator: torch.rand((), generator=generator), torch.arange(2), kind="drawing"
+    )
+    mixture = mixture_loss({"a": drawing}, {"a": 1.0})
+    first, second = (mixture(nn.Module(), Generator().manual_seed(2)) for _ in range(2))
+    assert first == second
+
+
+def test_answers_are_asked_for_in_parts(
+    tokenizer: SubwordTokenizer, monkeypatch: pytest.MonkeyPatch, small: T5
+) -> None:
+    """Of 65 questions 64 at once, or as many as one says; each ends at the end id."""
+    calls: list[tuple[int, dict[str, Any]]] = []
+
+    def written(model: T5, inputs: Tensor, n_new_tokens: int, **options: Any) -> Tensor:
+        """Note the call, and answer nothing."""
+        calls.append((len(inputs), options))
+        return inputs[:, :0]
+
+    monkeypatch.setattr("pretrain.text_to_text.generate_from", written)
+    limits = {"max_source_len": 8, "max_new_tokens": 8}
+    other: Any = OtherPadding(tokenizer)
+    assert predict(small, other, ["good"] * 65, **limits) == [""] * 65
+    predict(small, other, ["good"] * 2, **limits, batch_size=1)
+    assert [n for n, _ in calls] == [64, 1, 1, 1]
+    for _, options in calls:
+        assert (options["eos_id"], options["pad_id"]) == (tokenizer.eos_id, 9)
+        assert options["greedy"] is True
 
 
 def constant_loss(value: float) -> BatchLoss:
