@@ -258,10 +258,10 @@ def _copies(tests: list[str]) -> Iterator[tuple[Path, str]]:
     yield ROOT / "code" / "pretrain", "src/pretrain"
     for folder in ("data", "experiments", "tools"):
         yield ROOT / folder, folder
-    folder = ROOT / "tests" / "unit"
-    shared = [path.name for path in folder.glob("*.py") if not path.name.startswith("test_")]
+    unit = ROOT / "tests" / "unit"
+    shared = [path.name for path in unit.glob("*.py") if not path.name.startswith("test_")]
     for name in (*shared, *tests):
-        yield folder / name, f"tests/{name}"
+        yield unit / name, f"tests/{name}"
 
 
 def _mutmut(*words: str) -> str:
