@@ -73,6 +73,7 @@ def test_fit_refuses_what_has_no_logarithm() -> None:
         fit_law(Runs(runs.n, runs.d, runs.loss - runs.loss.min()))
 
 
+@pytest.mark.slow
 def test_bootstrap_covers() -> None:
     """Of eight data sets nearly all have the true extrapolated loss in their 95 % interval."""
     target, inside, widths = float(TRUE.loss(1e6, 3.5e6)), [], []
