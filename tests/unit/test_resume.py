@@ -4,6 +4,7 @@
 import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -368,3 +369,13 @@ def test_a_header_without_settings_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
     resume.save_file({"x": torch.zeros(2)}, path, metadata={"run": "{}"})
     refuse(path, "it cannot be read")
+
+
+def test_the_message_names_the_file_and_ends_there(tmp_path: Path) -> None:
+    """A caller may add what else to do; nothing is added otherwise."""
+    path = tmp_path / "run.safetensors"
+    make_run(path)[2]()
+    refuse(path, rf"saved in {re.escape(str(path))}, but .*'lr': \(0.01, 0.02\)}}$", lr=2e-2)
+    with pytest.raises(CheckpointError, match=r"\(1, 2\)\}; start anew$"):
+        resume.check_settings(path, {"a": 1}, {"a": 2}, "; start anew")
+    resume.check_settings(path, {"a": [1, 2]}, {"a": (1, 2)})
