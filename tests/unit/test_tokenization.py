@@ -67,13 +67,15 @@ def test_json_round_trip() -> None:
     twin = CharTokenizer.from_dict(json.loads(json.dumps(tokenizer.to_dict())))
     assert twin.tokens == tokenizer.tokens
     assert twin.ids == tokenizer.ids
+    more = CharTokenizer("ab", specials=("[PAD]", "[MASK]", "[CLS]"))
+    assert CharTokenizer.from_dict(more.to_dict()).tokens == more.tokens
 
 
 def test_bad_input_is_named() -> None:
     """Unknown characters with their place, ids with their range, vocabularies with the culprit."""
     tokenizer = CharTokenizer.from_text("abc")
     with pytest.raises(ValueError, match=r"vocabulary \(3 of them\), got 'z' at index 2"):
-        tokenizer.encode("abzc")
+        tokenizer.encode("abzcz")
     with pytest.raises(ValueError, match=r"expected ids in 0\.\.4, got 5 at index 1"):
         tokenizer.decode([2, 5])
     with pytest.raises(ValueError, match=r"in 0\.\.4, got -1 at index 0"):
