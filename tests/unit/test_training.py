@@ -3,6 +3,9 @@
 
 import itertools
 import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +15,7 @@ from torch import Generator, Tensor, nn
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain.objectives import IGNORE_INDEX, BatchLoss, causal_targets, corrupt_mlm
-from pretrain.training import fit, learning_rate, make_optimizer, train_step
+from pretrain.training import fit, learning_rate, make_optimizer, set_learning_rate, train_step
 
 SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 2, "max_len": 12}
 
@@ -40,6 +43,7 @@ def test_schedule_without_warm_up_or_without_decay() -> None:
     assert learning_rate(0, n_steps=10, peak=0.5, n_warmup=0, final=0.0) == 0.5
     assert learning_rate(9, n_steps=10, peak=0.5, n_warmup=10, final=0.0) == 0.5
     assert learning_rate(7, n_steps=10, peak=0.5, n_warmup=2, final=1.0) == 0.5
+    assert learning_rate(3, n_steps=3, peak=0.5, n_warmup=2, final=0.0) == 0.0
 
 
 def test_matrices_decay_and_biases_and_norms_do_not() -> None:
@@ -268,3 +272,39 @@ def test_relative_rates_follow_the_size_of_each_parameter() -> None:
     )
     moved = {name: (before[name] - p.detach()).mean().item() for name, p in model.items()}
     assert moved == pytest.approx({"large": 0.05, "small": 2e-4, "zero": 1e-5}, rel=1e-3)
+
+
+class OnePart(nn.Parameter):
+    """A parameter of which this process holds a part, and whose norm must be put together."""
+
+    def norm(self) -> Any:
+        """Give a norm that knows its whole."""
+        return SimpleNamespace(full_tensor=lambda: torch.tensor(12.0))
+
+
+def test_the_size_of_a_parameter_in_parts_is_that_of_the_whole() -> None:
+    """A norm of 12 over 16 entries is a root mean square of 3."""
+    optimizer = torch.optim.SGD([{"params": [OnePart(torch.ones(16))], "relative": True}], lr=1.0)
+    set_learning_rate(optimizer, 0.1)
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.3)
+
+
+def test_every_hundred_steps(
+    generator: Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless another number is given, a run is judged and saved then, and at its end."""
+    saved: list[int] = []
+    monkeypatch.setattr(
+        "pretrain.training.save_checkpoint", lambda *args: saved.append(len(args[4].losses))
+    )
+    options: dict[str, Any] = {"lr": 1e-3, "generator": generator, "evaluate": lambda _: 0.0}
+    path = tmp_path / "run.safetensors"
+    history = fit(nn.Linear(3, 2), squares, n_steps=201, checkpoint=path, **options)
+    assert [step for step, _ in history.evaluations] == saved == [100, 200, 201]
+    saved.clear()
+    every = {"evaluate_every": 1, "checkpoint_every": 1, "n_warmup": 3}
+    history = fit(nn.Linear(3, 2), squares, n_steps=3, checkpoint=path, **every, **options)
+    assert [step for step, _ in history.evaluations] == saved == [1, 2, 3]
+    for wrong in ("evaluate_every", "checkpoint_every"):
+        with pytest.raises(ValueError, match="expected evaluate_every and checkpoint_every >= 1"):
+            fit(nn.Linear(3, 2), squares, n_steps=3, **{wrong: 0}, **options)
