@@ -54,6 +54,7 @@ def test_matrices_decay_and_biases_and_norms_do_not() -> None:
     ).param_groups
     assert (decayed["weight_decay"], plain["weight_decay"]) == (0.3, 0.0)
     assert decayed["betas"] == (0.9, 0.95)
+    assert decayed["lr"] == plain["lr"] == 1e-3
     inside = {id(p) for p in decayed["params"]}
     for name, parameter in model.named_parameters():
         is_matrix = not name.endswith("bias") and "norm" not in name
@@ -308,3 +309,50 @@ def test_every_hundred_steps(
     for wrong in ("evaluate_every", "checkpoint_every"):
         with pytest.raises(ValueError, match="expected evaluate_every and checkpoint_every >= 1"):
             fit(nn.Linear(3, 2), squares, n_steps=3, **{wrong: 0}, **options)
+
+
+def test_the_bar_counts_steps_and_shows_the_loss(
+    generator: Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins where a resumed run begins; it is redrawn by its own clock, not at every loss."""
+    made: list[dict[str, Any]] = []
+    shown: list[dict[str, Any]] = []
+
+    class Bar:
+        """Note what a bar is told."""
+
+        def __init__(self, **options: Any) -> None:
+            """Note the options."""
+            made.append(options)
+
+        def __enter__(self) -> "Bar":
+            """Be the bar."""
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            """End."""
+
+        def update(self) -> None:
+            """Count a step."""
+
+        def set_postfix(self, **values: Any) -> None:
+            """Note the values."""
+            shown.append(values)
+
+    monkeypatch.setattr("pretrain.training.tqdm", Bar)
+    options: dict[str, Any] = {"lr": 1e-3, "generator": generator, "progress": True}
+    path = tmp_path / "run.safetensors"
+
+    def stop(model: nn.Module, draws: Generator) -> Tensor:
+        """Give two losses and be interrupted."""
+        if len(shown) == 2:
+            raise KeyboardInterrupt
+        return squares(model, draws)
+
+    model = nn.Linear(3, 2)
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, stop, n_steps=3, checkpoint=path, checkpoint_every=1, **options)
+    losses = fit(model, squares, n_steps=3, checkpoint=path, **options).losses
+    assert [bar["initial"] for bar in made] == [0, 2]
+    assert [(bar["total"], bar["unit"], bar["disable"]) for bar in made] == [(3, "step", False)] * 2
+    assert shown == [{"loss": f"{loss:.3f}", "refresh": False} for loss in losses]
