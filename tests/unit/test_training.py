@@ -50,11 +50,11 @@ def test_matrices_decay_and_biases_and_norms_do_not() -> None:
     """Two groups, every parameter once, the tied matrix too."""
     model = BERT(11, **SIZES)  # type: ignore[arg-type]
     decayed, plain = make_optimizer(
-        model, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.3
+        model, lr=2e-3, betas=(0.9, 0.95), weight_decay=0.3
     ).param_groups
     assert (decayed["weight_decay"], plain["weight_decay"]) == (0.3, 0.0)
     assert decayed["betas"] == (0.9, 0.95)
-    assert decayed["lr"] == plain["lr"] == 1e-3
+    assert decayed["lr"] == plain["lr"] == 2e-3
     inside = {id(p) for p in decayed["params"]}
     for name, parameter in model.named_parameters():
         is_matrix = not name.endswith("bias") and "norm" not in name
