@@ -149,7 +149,7 @@ def mutate_again(module: str, result: dict[str, Any], table: dict[str, Any]) -> 
     source = SCRATCH / "src" / "pretrain" / f"{module}.py"
     left = retry(source, result["survivors"], [f"tests/{name}" for name in tests])
     known = [one for one in table.get("explained", []) if one["module"] == module]
-    left = [{**one, "reason": reason_of(one["function"], one["after"], known)} for one in left]
+    left = [{**one, "reason": reason_of(one, known)} for one in left]
     return {**result, "caught": result["mutants"] - len(left), "survivors": left}
 
 
@@ -166,16 +166,25 @@ def survivor(name: str, explained: list[dict[str, str]]) -> dict[str, str]:
     lines = _mutmut("show", name).splitlines()
     before, after = (_changed(lines, sign) for sign in "-+")
     function = re.split(r"\.x_?|ǁ", name.partition("__mutmut_")[0])[-1]
-    reason = reason_of(function, after, explained)
-    return {"function": function, "before": before, "after": after, "reason": reason}
+    found = {"function": function, "before": before, "after": after}
+    return {**found, "reason": reason_of(found, explained)}
 
 
-def reason_of(function: str, after: str, explained: list[dict[str, str]]) -> str:
-    """Look up why a change means nothing; "" = nobody has said."""
+def reason_of(found: dict[str, str], explained: list[dict[str, str]]) -> str:
+    """Look up why a change means nothing, by the line it makes or by the line it changes.
+
+    Args:
+        found: Function, lines before and after.
+        explained: Entries of ``tools/mutation.toml`` for its module.
+
+    Returns:
+        The reason; "" = nobody has given one.
+    """
     reasons = (
         one["reason"]
         for one in explained
-        if one["function"] == function and one["changed"] == after
+        if one["function"] == found["function"]
+        and (one.get("changed") == found["after"] or one.get("line") == found["before"])
     )
     return next(reasons, "")
 

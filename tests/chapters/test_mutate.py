@@ -54,6 +54,12 @@ class TestSurvivor:
         for other in ({"function": "cross_mask"}, {"changed": "if seq_len < 2:"}):
             assert mutate.survivor(self.NAME, [EXPLAINED | other])["reason"] == ""
 
+    def test_or_by_the_line_that_is_changed(self):
+        entry = {name: EXPLAINED[name] for name in ("module", "function", "reason")}
+        assert mutate.survivor(self.NAME, [entry | {"line": "if seq_len < 1:"}])["reason"]
+        assert mutate.survivor(self.NAME, [entry | {"line": "if seq_len < 2:"}])["reason"] == ""
+        assert mutate.survivor(self.NAME, [entry])["reason"] == ""
+
 
 DECORATED = """\
 @torch.no_grad()
