@@ -106,8 +106,8 @@ def test_hubers_loss_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda x: (x, np.eye(3)), [[0.5, 0.5, 0.5]], [(0.0, 9.0)] * 3, np.array([1.0, 2, 3]), 0.1
     )
     assert best == pytest.approx([1.0, 2.0, 3.0], abs=1e-6)
-    value, slope = objectives[0](np.array([1.05, 1.9, 3.3]))  # errors of 0.5, -1 and 3 units
-    assert value == pytest.approx(0.125 + 0.5 + 2.5)
+    value, slope = objectives[0](np.array([1.05, 1.85, 3.3]))  # errors of 0.5, -1.5 and 3 units
+    assert value == pytest.approx(0.125 + 1.0 + 2.5)
     assert slope == pytest.approx([5.0, -10.0, 10.0])
 
 
