@@ -63,24 +63,23 @@ def mutation_lines(record: dict[str, Any]) -> list[str]:
     )
     survivors = [{**s, "module": name} for name, one in record.items() for s in one["survivors"]]
     n_gaps = sum(not one["reason"] for one in survivors)
-    n_without = len(survivors) - n_gaps
     share = f"{n_caught / n_mutants:.1%}"
-    gaps = f"{n_gaps} are gaps" if n_gaps else "none is a gap"
+    gaps = f"{n_gaps} of them are gaps" if n_gaps else "None of them is a gap"
     lines = [
         f"Of {n_mutants:,} changes to {len(record)} modules the tests noticed {n_caught:,}: "
-        f"{share}. Of the other {len(survivors)}, {n_without} mean nothing, each for a "
-        f"stated reason; {gaps}.",
+        f"{share}. {len(survivors)} went unnoticed. {gaps}: where a reason stands below, the "
+        "change alters nothing that a test should hold on to.",
         "",
         ":::{admonition} Changes and what became of them, module by module",
         ":class: note dropdown",
         "",
-        "| module | changes | noticed | without meaning | gaps |",
+        "| module | changes | noticed | with a reason | gaps |",
         "|:--|--:|--:|--:|--:|",
     ]
     for name, one in record.items():
         its_gaps = sum(not survivor["reason"] for survivor in one["survivors"])
-        without = len(one["survivors"]) - its_gaps
-        lines.append(f"| `{name}` | {one['mutants']} | {one['caught']} | {without} | {its_gaps} |")
+        reasons = len(one["survivors"]) - its_gaps
+        lines.append(f"| `{name}` | {one['mutants']} | {one['caught']} | {reasons} | {its_gaps} |")
     lines += [":::", "", ":::{admonition} The changes that no test notices"]
     lines += [":class: note dropdown", ""]
     changed: dict[tuple[str, str, str], list[str]] = {}
