@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from visiting import Visitor
+from visiting import Visit, Visitor
 
 GOOD = "<!doctype html><html lang=en><title>Good</title><body><p id=here>A page.</p></html>"
 
@@ -70,6 +70,41 @@ def test_a_file_can_be_taken_away(visit_planted: Visitor, tmp_path: Path):
     visit = visit_planted("page.html", missing=["**/model.js"])
     assert visit.page.evaluate("window.model === undefined")
     assert visit.failed == ["model.js: status 404"]
+
+
+@pytest.fixture
+def asking(visit_planted: Visitor, tmp_path: Path) -> Visit:
+    """A page that waits for a file which never comes; ``stop()`` gives it up."""
+    plant(tmp_path, "<link rel=icon href=data:,>")
+    visit = visit_planted("page.html")
+    visit.page.route("**/endless.js", lambda route: None)
+    with visit.page.expect_request("**/endless.js"):
+        visit.page.evaluate(
+            """() => {
+              const controller = new AbortController();
+              fetch("endless.js", { signal: controller.signal }).catch(() => {});
+              window.stop = () => controller.abort();
+            }"""
+        )
+    return visit
+
+
+def test_who_leaves_a_page_cuts_off_what_it_asks_for(asking: Visit):
+    with asking.page.expect_event("requestfailed"):
+        asking.page.reload()
+    assert [(one.document, one.aborted) for one in asking.failures] == [(1, True)]
+    assert asking.failed == []
+    assert asking.n_documents == 2
+
+
+def test_a_page_that_gives_up_a_request_of_its_own_is_told_of(
+    asking: Visit, visit_planted: Visitor
+):
+    with asking.page.expect_event("requestfailed"):
+        asking.page.evaluate("stop()")
+    assert asking.failed == ["endless.js: net::ERR_ABORTED"]
+    with pytest.raises(AssertionError, match=r"endless\.js: net::ERR_ABORTED"):
+        visit_planted.close()
 
 
 def test_a_page_from_a_file_may_not_ask_a_host(visit_planted: Visitor, tmp_path: Path):

@@ -20,6 +20,18 @@ new PerformanceObserver((list) => {
 }).observe({ type: "layout-shift", buffered: true });"""
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A request that brought nothing."""
+
+    text: str
+    """Its address and the reason."""
+    document: int
+    """Which of the visit's documents asked, from 1 on: a link or a form opens the next one."""
+    aborted: bool
+    """Whether the browser itself cut it off."""
+
+
 @dataclass
 class Visit:
     """An open page and what has been noted since it was asked for."""
@@ -32,8 +44,22 @@ class Visit:
     """Addresses of other hosts that the page asked for; none was answered."""
     errors: list[str] = field(default_factory=list)
     """Errors on the console, and exceptions that no script caught."""
-    failed: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
     """Requests that were not answered, or with a status from 400 on."""
+    n_documents: int = 0
+    """How many documents the page has asked for: one, and one more for each link followed."""
+
+    @property
+    def failed(self) -> list[str]:
+        """The failures that count, one line each.
+
+        Who leaves a page cuts off what it still asks for; that is no fault of the page.
+        """
+        return [
+            one.text
+            for one in self.failures
+            if not (one.aborted and one.document < self.n_documents)
+        ]
 
     def problems(self) -> list[str]:
         """List what was noted, one line each."""
@@ -146,20 +172,30 @@ def _refuse(visit: Visit) -> Callable[[Route], None]:
 
 def _listen(visit: Visit, own: str) -> None:
     """Note errors and requests that fail, from now on."""
-
+    page = visit.page
     refused = set()
+    document_of: dict[Request, int] = {}
+
+    def asked(request: Request) -> None:
+        visit.asked.append(request.url)
+        if request.is_navigation_request() and request.frame == page.main_frame:
+            visit.n_documents += 1
+        document_of[request] = visit.n_documents
+
+    def note(request: Request, reason: str, *, aborted: bool = False) -> None:
+        text = f"{request.url.removeprefix(own)}: {reason}"
+        visit.failures.append(Failure(text, document_of[request], aborted))
 
     def finished(response: Response) -> None:
         if response.status >= 400:
             refused.add(response.url)
-            visit.failed.append(f"{response.url.removeprefix(own)}: status {response.status}")
+            note(response.request, f"status {response.status}")
 
     def failed(request: Request) -> None:
         if request.url.startswith(own) and request.url not in refused:
-            visit.failed.append(f"{request.url.removeprefix(own)}: {request.failure}")
+            note(request, str(request.failure), aborted=request.failure == "net::ERR_ABORTED")
 
-    page = visit.page
-    page.on("request", lambda request: visit.asked.append(request.url))
+    page.on("request", asked)
     page.on("response", finished)
     page.on("requestfailed", failed)
     page.on("pageerror", lambda error: visit.errors.append(str(error)))
