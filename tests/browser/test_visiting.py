@@ -97,6 +97,22 @@ def test_who_leaves_a_page_cuts_off_what_it_asks_for(asking: Visit):
     assert asking.n_documents == 2
 
 
+def test_a_page_asks_until_the_next_one_arrives(visit_planted: Visitor, tmp_path: Path):
+    plant(tmp_path, "<link rel=icon href=data:,>")
+    visit = visit_planted("page.html")
+    visit.page.route("**/endless.js", lambda route: None)
+    with visit.page.expect_event("requestfailed"):
+        visit.page.evaluate(
+            """() => {
+              location.search = "again";
+              fetch("endless.js").catch(() => {});
+            }"""
+        )
+    visit.page.wait_for_url("**/page.html?again")
+    assert [(one.document, one.aborted) for one in visit.failures] == [(1, True)]
+    assert visit.failed == []
+
+
 def test_a_page_that_gives_up_a_request_of_its_own_is_told_of(
     asking: Visit, visit_planted: Visitor
 ):

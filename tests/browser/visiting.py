@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from playwright.sync_api import Browser, BrowserContext, Page, Request, Response, Route
+from playwright.sync_api import Browser, BrowserContext, Frame, Page, Request, Response, Route
 
 import browsing
 
@@ -27,7 +27,7 @@ class Failure:
     text: str
     """Its address and the reason."""
     document: int
-    """Which of the visit's documents asked, from 1 on: a link or a form opens the next one."""
+    """Which of the visit's documents asked, from 1 on; 0 asked for the first."""
     aborted: bool
     """Whether the browser itself cut it off."""
 
@@ -47,7 +47,7 @@ class Visit:
     failures: list[Failure] = field(default_factory=list)
     """Requests that were not answered, or with a status from 400 on."""
     n_documents: int = 0
-    """How many documents the page has asked for: one, and one more for each link followed."""
+    """How many documents the page has shown: one, and one more for each link followed."""
 
     @property
     def failed(self) -> list[str]:
@@ -175,12 +175,21 @@ def _listen(visit: Visit, own: str) -> None:
     page = visit.page
     refused = set()
     document_of: dict[Request, int] = {}
+    next_document: Request | None = None
 
     def asked(request: Request) -> None:
+        nonlocal next_document
         visit.asked.append(request.url)
-        if request.is_navigation_request() and request.frame == page.main_frame:
-            visit.n_documents += 1
         document_of[request] = visit.n_documents
+        if request.is_navigation_request() and request.frame == page.main_frame:
+            next_document = request
+
+    def arrived(frame: Frame) -> None:
+        """Until the next document arrives, the last one goes on asking."""
+        nonlocal next_document
+        if frame == page.main_frame and next_document is not None:
+            visit.n_documents += 1
+            next_document = None
 
     def note(request: Request, reason: str, *, aborted: bool = False) -> None:
         text = f"{request.url.removeprefix(own)}: {reason}"
@@ -192,10 +201,14 @@ def _listen(visit: Visit, own: str) -> None:
             note(response.request, f"status {response.status}")
 
     def failed(request: Request) -> None:
+        nonlocal next_document
+        if request == next_document:  # a download
+            next_document = None
         if request.url.startswith(own) and request.url not in refused:
             note(request, str(request.failure), aborted=request.failure == "net::ERR_ABORTED")
 
     page.on("request", asked)
+    page.on("framenavigated", arrived)
     page.on("response", finished)
     page.on("requestfailed", failed)
     page.on("pageerror", lambda error: visit.errors.append(str(error)))
