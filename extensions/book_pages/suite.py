@@ -116,7 +116,7 @@ def fuzz_lines(record: dict[str, Any]) -> list[str]:
     return [
         f"{len(functions)} public functions were called {n_cases:,} times with drawn arguments, "
         f"right and wrong ones. {n_returned:,} calls returned, and what they returned was what the "
-        f"function promises; the others were refused by errors that its docstring names: "
+        "functions promise; the others were refused by errors that their docstrings name: "
         f"{', '.join(listed[:-1])} and {listed[-1]}."
     ]
 
