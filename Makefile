@@ -35,7 +35,7 @@ STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab sync run lint test book student key print slides offline bench scripts lock clean rerun audit mutate soak
+.PHONY: help setup lab sync run lint test book student key print slides offline bench scripts lock clean rerun audit mutate soak check
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -57,14 +57,17 @@ lab: setup ## open the chapters in JupyterLab, as notebooks to run; a twin opens
 sync: setup ## bring chapters/NN_slug.ipynb up to its twin chapters/_text/NN_slug.md
 	@$(BIN)/python tools/sync_chapters.py $(CHAPTER) $(if $(filter notebook,$(FROM)),--from-notebook)
 
-run: setup ## execute the chapters in place; times and memory go to data/runs/receipts.json
+run: setup ## execute the chapters in place; hashes, times and memory go to data/runs/
 	@$(BIN)/python tools/run_chapters.py $(CHAPTER)
-	@echo "run: outputs are in chapters/*.ipynb, times and memory in data/runs/receipts.json"
+	@echo "run: outputs are in chapters/*.ipynb, the rest in chapters.lock and receipts.json in data/runs/"
 
 lint: setup ## check style, formatting and type hints; changes nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+check: setup ## execute the chapters whose inputs changed; equal outputs renew data/runs/chapters.lock
+	@$(BIN)/python tools/check_stale.py $(CHAPTER)
 
 test: setup ## everything that CI runs: style, unit tests, every chapter re-executed, the built book
 	@$(STAGE) "style and types" $(MAKE) --no-print-directory lint

@@ -75,6 +75,20 @@ def bound_names(statement: ast.stmt) -> set[str]:
     return names - {""}
 
 
+def top_level(source: str) -> list[ast.stmt]:
+    """List what importing a source executes, without bare strings, imports split by name."""
+    return list(_executed(ast.parse(source).body))
+
+
+def is_bare_string(node: object) -> bool:
+    """Say whether a statement is a string alone, such as a docstring."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
 class Module:
     """The top level of one module: what binds which name, and what acts on import."""
 
@@ -88,7 +102,7 @@ class Module:
         """
         self.package = name if path.stem == "__init__" else name.rpartition(".")[0]
         self.packages = packages
-        self.statements = list(_top_level(ast.parse(path.read_text(encoding="utf-8")).body))
+        self.statements = top_level(path.read_text(encoding="utf-8"))
         self.bound: dict[str, list[ast.stmt]] = {}
         for statement in self.statements:
             for bound in bound_names(statement):
@@ -207,16 +221,15 @@ class _Walk:
         self.waiting += [(name, statement) for statement in new]
 
 
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield what is executed on import, without bare strings, imports split by name."""
+def _executed(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of :func:`top_level`."""
     for statement in body:
         if isinstance(statement, _IMPORT):
             for alias in statement.names:
-                fields = {**vars(statement), "names": [alias]}
-                yield type(statement)(**fields)
+                yield type(statement)(**{**vars(statement), "names": [alias]})
         elif isinstance(statement, ast.If) and _is_skipped(statement.test):
-            yield from _top_level(statement.orelse)
-        elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+            yield from _executed(statement.orelse)
+        elif not is_bare_string(statement):
             yield statement
 
 
@@ -251,7 +264,7 @@ def _imports(tree: ast.AST, package: str) -> set[str]:
             base = package.split(".")[: len(package.split(".")) - node.level + 1]
             parts = (base if node.level else []) + ([node.module] if node.module else [])
             names |= {f"{'.'.join(parts)}:{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Call) and _last(node.func) in ("import_module", "__import__"):
+        elif isinstance(node, ast.Call) and _last(node.func) == "import_module":
             names.add(_named(node.args[0]) if node.args else "*")
     return names
 

@@ -22,7 +22,6 @@ from nbformat import NotebookNode
 import pages
 from building import build_strictly
 from chapters import (
-    NOTE,
     ROOT,
     ChapterError,
     notebook_of,
@@ -162,8 +161,6 @@ def write_chapter(twin: Path, folder: Path) -> Path:
         for output in new.outputs:
             if "execution_count" in output:
                 output.execution_count = count
-    if NOTE in stored.metadata:
-        notebook.metadata[NOTE] = {"inputs": stored.metadata[NOTE]["inputs"]}  # for the receipts
     write_notebook(notebook_of(copy), notebook)
     left = leaks(whole, _all_text(notebook))
     if left:

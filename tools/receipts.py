@@ -93,7 +93,8 @@ def store_receipt(chapter: str, receipt: dict[str, float]) -> None:
     if RECEIPTS.exists():
         receipts = json.loads(RECEIPTS.read_text(encoding="utf-8"))
     versions = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
-    receipts.setdefault("chapters", {})[chapter] = {**receipt, "versions": versions}
+    receipts.setdefault("chapters", {})[chapter] = receipt
+    receipts["versions"] = versions
     receipts["chapters"] = dict(sorted(receipts["chapters"].items()))
     receipts["unit"] = {"wall": "seconds", "cpu": "CPU-seconds", "peak": "megabytes, all processes"}
     RECEIPTS.parent.mkdir(parents=True, exist_ok=True)

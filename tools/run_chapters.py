@@ -3,7 +3,8 @@
 
 Each notebook runs in a kernel of its own, in the folder ``chapters/``. What would differ between
 two runs is taken out of the stored file, and a notebook that raises or writes to the error stream
-is not stored. Times, memory and versions go to ``data/runs/receipts.json``.
+is not stored. Its hashes go to ``data/runs/chapters.lock``; times, memory and versions go to
+``data/runs/receipts.json``.
 """
 
 import argparse
@@ -20,7 +21,6 @@ from nbformat import NotebookNode
 
 import fingerprints
 from chapters import (
-    CHAPTERS,
     NOTE,
     NOTEBOOK_METADATA,
     ROOT,
@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         for path in notebook_paths(ROOT, options.chapter):
-            if options.stale and not fingerprints.stale_reasons(read_notebook(path)):
+            if options.stale and not fingerprints.stale_reasons(path):
                 print(f"{path.stem}: fresh")
                 continue
             print(f"{path.stem}: running …", flush=True)
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run_chapter(path: Path) -> dict[str, float]:
-    """Execute one notebook, clean it, fingerprint it and store it.
+    """Execute one notebook, store its outputs, and put its hashes into the lock.
 
     Args:
         path: The notebook.
@@ -91,25 +91,49 @@ def run_chapter(path: Path) -> dict[str, float]:
         Its wall seconds, CPU seconds and peak memory in megabytes.
 
     Raises:
-        ChapterError: The twin is newer, a cell raised, or a cell wrote to the error stream.
+        ChapterError: As for :func:`executed`.
+    """
+    notebook, files, receipt = executed(path)
+    write_notebook(path, notebook)
+    fingerprints.store(path.stem, fingerprints.take(path, files))
+    return receipt
+
+
+def executed(path: Path, root: Path = ROOT) -> tuple[NotebookNode, list[str], dict[str, float]]:
+    """Execute a copy of a notebook, as it would be stored; the file stays as it is.
+
+    Args:
+        path: The notebook.
+        root: The repository.
+
+    Returns:
+        The copy, the data files that it opened, and its receipt.
+
+    Raises:
+        ChapterError: The twin is newer, a cell raised or wrote to the error stream, or what the
+            chapter reaches was edited meanwhile, so that nobody knows which code ran.
     """
     notebook = read_notebook(path)
     if inputs(notebook) != inputs(read_twin(twin_of(path))):
         raise ChapterError(f"{path.name} differs from its twin: make sync first")
-    files, receipt = execute(notebook, path)
+    before = fingerprints.definition_fingerprints(path, root)
+    files, receipt = execute(notebook, path, root)
     clean(notebook)
     refuse_noise(notebook, path.name)
-    notebook.metadata[NOTE]["inputs"] = fingerprints.take(notebook, files)
-    write_notebook(path, notebook)
-    return receipt
+    if fingerprints.definition_fingerprints(path, root) != before:
+        raise ChapterError(f"{path.name}: its packages were edited while it ran; start it again")
+    return notebook, files, receipt
 
 
-def execute(notebook: NotebookNode, path: Path) -> tuple[list[str], dict[str, float]]:
+def execute(
+    notebook: NotebookNode, path: Path, root: Path = ROOT
+) -> tuple[list[str], dict[str, float]]:
     """Run every code cell of a notebook in a fresh kernel, in place.
 
     Args:
         notebook: The notebook; its outputs and counts are replaced.
         path: Its file, for messages.
+        root: The repository.
 
     Returns:
         The data files it opened, relative to the repository, and its receipt.
@@ -117,12 +141,12 @@ def execute(notebook: NotebookNode, path: Path) -> tuple[list[str], dict[str, fl
     Raises:
         ChapterError: A cell raised or took more than ten minutes.
     """
-    client = make_client(notebook, CHAPTERS)
+    client = make_client(notebook, root / "chapters")
     with client.setup_kernel(), Meter(process_id(client)) as meter:
         _silently(client, WATCH)
         run_cells(client, notebook, path)
         opened = ast.literal_eval(_silently(client, "", OPENED)).split("\n")
-    return data_files(opened), meter.receipt()
+    return data_files(opened, root), meter.receipt()
 
 
 def make_client(
@@ -236,18 +260,19 @@ def refuse_noise(notebook: NotebookNode, name: str) -> None:
                 )
 
 
-def data_files(opened: list[str]) -> list[str]:
+def data_files(opened: list[str], root: Path = ROOT) -> list[str]:
     """Keep the files below ``data/``.
 
     Args:
         opened: Absolute paths.
+        root: The repository.
 
     Returns:
         Paths relative to the repository, with forward slashes.
     """
-    data = ROOT / "data"
+    data = root / "data"
     inside = {Path(one) for one in opened if Path(one).is_relative_to(data)}
-    return sorted(path.relative_to(ROOT).as_posix() for path in inside if path.is_file())
+    return sorted(path.relative_to(root).as_posix() for path in inside if path.is_file())
 
 
 def _silently(client: NotebookClient, code: str, expression: str = "None") -> str:

@@ -31,12 +31,23 @@ def load_receipts(root: Path) -> dict[str, dict[str, Any]]:
         root: The repository.
 
     Returns:
-        Chapter file name without ending → wall and CPU seconds, peak megabytes, versions.
+        Chapter file name without ending → wall and CPU seconds, peak megabytes.
     """
-    path = root / RECEIPTS
-    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    chapters: dict[str, dict[str, Any]] = content.get("chapters", {})
+    chapters: dict[str, dict[str, Any]] = _load(root).get("chapters", {})
     return chapters
+
+
+def load_versions(root: Path) -> dict[str, str]:
+    """Read with which versions the chapters were last run: package → version."""
+    versions: dict[str, str] = _load(root).get("versions", {})
+    return versions
+
+
+def _load(root: Path) -> dict[str, Any]:
+    """Read the file; empty before the first run."""
+    path = root / RECEIPTS
+    content: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return content
 
 
 def duration(seconds: float) -> str:

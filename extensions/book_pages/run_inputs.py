@@ -18,8 +18,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from .markdown import parse_markdown
-from .receipts import load_receipts
+from .receipts import load_receipts, load_versions
 
+LOCK = "data/runs/chapters.lock"
 SOURCES = "data/sources.toml"
 SEEDING = ("manual_seed", "default_rng", "Random")
 SEED_NAMES = ("seed", "random_state")
@@ -59,18 +60,20 @@ def _seeds_of(source: str) -> Iterator[int]:
                 yield value.value
 
 
-def input_lines(name: str, notebook: dict[str, Any], versions: dict[str, str]) -> list[str]:
+def input_lines(
+    name: str, notebook: dict[str, Any], inputs: dict[str, Any], versions: dict[str, str]
+) -> list[str]:
     """Write what one chapter's outputs were made from, as a folded box.
 
     Args:
         name: The chapter's file name without ending.
-        notebook: Its content, with the record of its last run.
+        notebook: Its content.
+        inputs: Its entry in the lock.
         versions: Package → version.
 
     Returns:
         Lines of Markdown.
     """
-    inputs = notebook["metadata"]["pretrain"]["inputs"]
     named = ", ".join(map(str, seeds(notebook))) or "none"
     software = ", ".join(f"{package} {version}" for package, version in versions.items())
     files = [f"| `{file}` | `{digest}` |" for file, digest in inputs["data"].items()]
@@ -80,7 +83,7 @@ def input_lines(name: str, notebook: dict[str, Any], versions: dict[str, str]) -
         ":class: dropdown",
         "",
         f"{{doc}}`/chapters/{name}`. Seeds in its code: {named}.",
-        f"Modules of the package behind it: {len(inputs['modules'])}. Run with {software}.",
+        f"Modules of the package behind it: {len(inputs['definitions'])}. Run with {software}.",
         "",
         *(head + files or ["It reads no data file."]),
         ":::",
@@ -107,12 +110,15 @@ class RunInputsDirective(SphinxDirective):
             The boxes; none before the first run.
         """
         lines: list[str] = []
-        for name, receipt in load_receipts(Path(self.env.srcdir)).items():
-            if f"chapters/{name}" in self.env.found_docs:
-                path = Path(self.env.srcdir) / "chapters" / f"{name}.ipynb"
+        root = Path(self.env.srcdir)
+        lock, versions = _load_lock(root), load_versions(root)
+        self.env.note_dependency(str(root / LOCK))
+        for name in load_receipts(root):
+            if name in lock and f"chapters/{name}" in self.env.found_docs:
+                path = root / "chapters" / f"{name}.ipynb"
                 self.env.note_dependency(str(path))
                 notebook = json.loads(path.read_text(encoding="utf-8"))
-                lines += input_lines(name, notebook, receipt["versions"])
+                lines += input_lines(name, notebook, lock[name], versions)
         return parse_markdown(self, lines, "chapters", "run-inputs")
 
 
@@ -129,6 +135,13 @@ class SourcesDirective(SphinxDirective):
         self.env.note_dependency(str(path))
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         return parse_markdown(self, source_lines(table), SOURCES, "run-inputs")
+
+
+def _load_lock(root: Path) -> dict[str, Any]:
+    """Read the lock: chapter → its hashes; empty before the first run."""
+    path = root / LOCK
+    lock: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return lock
 
 
 def _title(notebook: dict[str, Any]) -> str:

@@ -52,13 +52,11 @@ class TestSeeds:
 
     def test_a_box_names_seeds_files_and_versions(self):
         one = notebook("g = Generator().manual_seed(7)")
-        one.metadata["pretrain"] = {
-            "inputs": {
-                "data": {"data/repairs.toml": "0123456789abcdef"},
-                "modules": {"pretrain": "f"},
-            }
+        inputs = {
+            "data": {"data/repairs.toml": "0123456789abcdef"},
+            "definitions": {"pretrain": "f"},
         }
-        text = "\n".join(run_inputs.input_lines("07_planted", one, {"torch": "2.13.0"}))
+        text = "\n".join(run_inputs.input_lines("07_planted", one, inputs, {"torch": "2.13.0"}))
         assert "7 Seven" in text
         assert "Seeds in its code: 7." in text
         assert "| `data/repairs.toml` | `0123456789abcdef` |" in text
@@ -99,9 +97,9 @@ def test_a_number_leads_to_the_cell_that_glued_it(html: Path):
 @pytest.mark.slow
 def test_the_receipts_page_lists_every_chapter_and_every_package(html: Path):
     text = pages.parsed(html / "chapters" / "receipts.html").get_text()
-    for path in chapters.notebook_paths():
-        inputs = json.loads(path.read_text(encoding="utf-8"))["metadata"]["pretrain"]["inputs"]
-        assert all(digest in text for digest in inputs["data"].values()), path.stem
+    lock = json.loads((chapters.ROOT / run_inputs.LOCK).read_text(encoding="utf-8"))
+    for name, entry in lock.items():
+        assert all(digest in text for digest in entry["data"].values()), name
     hashes = re.findall(r"\b[0-9a-f]{64}\b", text)
     sources = (chapters.ROOT / "data" / "sources.toml").read_text(encoding="utf-8")
     assert sorted(hashes) == sorted(re.findall(r'^sha256 = "(.*)"$', sources, re.M))
