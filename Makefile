@@ -35,7 +35,7 @@ STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab sync run lint test book student key print slides offline bench scripts lock clean rerun audit mutate soak check
+.PHONY: help setup lab sync run lint check test book student key print slides offline bench scripts lock clean rerun audit mutate soak
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10

@@ -12,6 +12,7 @@ import argparse
 import base64
 import io
 import json
+import os
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -135,7 +136,8 @@ def _difference(stored: list[NotebookNode], found: list[NotebookNode]) -> str:
             before, after = _lines(old), _lines(new)
             pairs = zip([*before, ""], [*after, ""], strict=False)
             one, other = next(((a, b) for a, b in pairs if a != b), ("", ""))
-            return f"stored {one[:120]!r}, now {other[:120]!r}"
+            start = max(0, len(os.path.commonprefix([one, other])) - 40)
+            return f"stored {one[start:][:90]!r}, now {other[start:][:90]!r}"
         if not _same_picture(old.get("data", {}).get(PNG), new.get("data", {}).get(PNG)):
             return "the picture is another one"
     return ""

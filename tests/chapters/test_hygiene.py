@@ -28,7 +28,7 @@ class TestChapter:
 
     def test_stores_only_the_metadata_of_the_book(self, path: Path):
         metadata = dict(chapters.read_notebook(path).metadata)
-        assert set(metadata.pop(chapters.NOTE)) == {"inputs", "twin"}
+        assert set(metadata.pop(chapters.NOTE)) == {"twin"}
         assert metadata == chapters.NOTEBOOK_METADATA
 
 
