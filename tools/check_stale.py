@@ -12,9 +12,9 @@ import argparse
 import base64
 import io
 import json
-import os
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import takewhile
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,9 @@ def _difference(stored: list[NotebookNode], found: list[NotebookNode]) -> str:
             before, after = _lines(old), _lines(new)
             pairs = zip([*before, ""], [*after, ""], strict=False)
             one, other = next(((a, b) for a, b in pairs if a != b), ("", ""))
-            start = max(0, len(os.path.commonprefix([one, other])) - 40)
+            letters = zip(one, other, strict=False)
+            same = len(list(takewhile(lambda both: both[0] == both[1], letters)))
+            start = max(0, same - 40)
             return f"stored {one[start:][:90]!r}, now {other[start:][:90]!r}"
         if not _same_picture(old.get("data", {}).get(PNG), new.get("data", {}).get(PNG)):
             return "the picture is another one"
