@@ -183,21 +183,6 @@ def test_masked_log_probs_equal_the_full_head(tiny_bert: Callable[..., BERT]) ->
     assert not log_probs.requires_grad
 
 
-@pytest.mark.parametrize(("options", "n_rows"), [({}, [64, 1]), ({"batch_size": 40}, [40, 25])])
-def test_rows_at_once(options: dict[str, int], n_rows: list[int]) -> None:
-    """Of 65 texts or windows the models read 64 together, or as many as they are told."""
-    gpt, bert = Recorder(2), Sure()
-    perplexity(gpt, torch.zeros(66, dtype=torch.int64), seq_len=1, **options)
-    assert [shape[0] for shape in gpt.shapes] == n_rows
-    ids = torch.ones(65, 1, dtype=torch.int64)
-    masked_accuracy(bert, ids, ids, **options)
-    assert bert.n_rows == n_rows
-    token_losses(gpt, torch.zeros(66, dtype=torch.int64), seq_len=1, **options)
-    assert [shape[0] for shape in gpt.shapes] == n_rows * 2
-    masked_log_probs(bert, ids, ids, **options)
-    assert bert.n_rows == n_rows * 2
-
-
 def test_bad_labels_and_counts() -> None:
     """Other shapes, nothing asked, more guesses than tokens."""
     ids = torch.zeros_like(LABELS)

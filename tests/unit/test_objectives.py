@@ -157,18 +157,6 @@ def test_extreme_rates() -> None:
     assert torch.equal(kept.labels, ids)
 
 
-def test_a_draw_at_the_border_belongs_to_the_next_share() -> None:
-    """A draw may be 0 exactly, so a share of 0 must not hold its own lower end."""
-    ids = torch.tensor([[7]])
-    draw = Generator().manual_seed(0)
-    selecting, fate = (torch.rand(1, 1, generator=draw).item() for _ in range(2))
-    assert corrupt(ids, select_prob=selecting).fates.item() == FATES.index("not selected")
-    shares = {"select_prob": 1.0, "mask_prob": fate, "random_prob": 1 - fate}
-    assert corrupt(ids, **shares).fates.item() == FATES.index("random")
-    shares = {"select_prob": 1.0, "mask_prob": 0.0, "random_prob": fate}
-    assert corrupt(ids, **shares).fates.item() == FATES.index("kept")
-
-
 @pytest.mark.parametrize(("masked", "random"), [(0.9, 0.1), (0.8, 0.2), (1 + 1e-9, 0.0)])
 def test_shares_may_sum_to_one_up_to_rounding(masked: float, random: float) -> None:
     """With nothing left for it, no token is kept."""

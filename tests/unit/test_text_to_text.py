@@ -163,28 +163,6 @@ def test_a_mixture_hands_its_generator_on() -> None:
     assert first == second
 
 
-def test_answers_are_asked_for_in_parts(
-    tokenizer: SubwordTokenizer, monkeypatch: pytest.MonkeyPatch, small: T5
-) -> None:
-    """Of 65 questions 64 at once, or as many as one says; each ends at the end id."""
-    calls: list[tuple[int, dict[str, Any]]] = []
-
-    def written(model: T5, inputs: Tensor, n_new_tokens: int, **options: Any) -> Tensor:
-        """Note the call, and answer nothing."""
-        calls.append((len(inputs), options))
-        return inputs[:, :0]
-
-    monkeypatch.setattr("pretrain.text_to_text.generate_from", written)
-    limits = {"max_source_len": 8, "max_new_tokens": 8}
-    other: Any = OtherPadding(tokenizer)
-    assert predict(small, other, ["good"] * 65, **limits) == [""] * 65
-    predict(small, other, ["good"] * 2, **limits, batch_size=1)
-    assert [n for n, _ in calls] == [64, 1, 1, 1]
-    for _, options in calls:
-        assert (options["eos_id"], options["pad_id"]) == (tokenizer.eos_id, 9)
-        assert options["greedy"] is True
-
-
 def constant_loss(value: float) -> BatchLoss:
     """Make a loss that is always the same number."""
 
