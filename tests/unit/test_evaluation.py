@@ -207,6 +207,17 @@ def test_hits_are_ranks_at_most_k(seed: int, k: int) -> None:
     assert torch.equal(top_k_hits(scores, answers, k), (scores > own).sum(dim=1) < k)
 
 
+@given(st.integers(0, 1000))
+def test_more_guesses_never_lower_a_share(seed: int) -> None:
+    """Shares grow with k, up to all of them with as many guesses as tokens."""
+    torch.manual_seed(seed)
+    model = BERT(7, d_model=8, n_layers=1, n_heads=2, max_len=6, init_std=0.5).eval()
+    text, labels = torch.randint(7, (2, 3, 5))
+    shares = masked_accuracy(model, text, labels, top_k=range(1, 8))
+    assert list(shares.values()) == sorted(shares.values())
+    assert shares[7] == 1
+
+
 def test_dropout_is_off_while_judging(
     tiny_gpt: Callable[..., GPT], tiny_bert: Callable[..., BERT]
 ) -> None:

@@ -136,6 +136,10 @@ def test_labels_and_specials(seed: int, batch_size: int, seq_len: int) -> None:
     assert read.shape == labels.shape == fates.shape == ids.shape
     assert (read.dtype, labels.dtype, fates.dtype) == (torch.int64, torch.int64, torch.int8)
     assert torch.equal(labels, ids.where(fates > 0, torch.tensor(-100)))
+    assert torch.equal(labels.where(fates > 0, read), ids)
+    assert (read[fates == FATES.index("masked")] == MASK_ID).all()
+    kept = fates == FATES.index("kept")
+    assert torch.equal(read[kept], ids[kept])
     assert fates[ids < 2].eq(0).all()
 
 

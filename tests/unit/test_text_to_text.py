@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Generator, Tensor, nn
 
 from pretrain.checkpoints import load_card, load_model
@@ -85,6 +87,17 @@ def test_rows_are_padded_on_the_right() -> None:
     assert collate(pairs, pad_id=6).inputs.tolist() == [[7, 8, 5], [5, 6, 6]]
     with pytest.raises(ValueError, match="at least one example"):
         collate([], pad_id=0)
+
+
+@given(st.lists(st.tuples(st.integers(1, 7), st.integers(1, 7)), min_size=1, max_size=5))
+def test_every_row_comes_back_by_its_mask(lengths: list[tuple[int, int]]) -> None:
+    """Sources and targets of any lengths; what was added is padding, and no label."""
+    pairs = [Pair(torch.arange(a) + 10, torch.arange(b) + 20) for a, b in lengths]
+    inputs, labels, mask = collate(pairs, pad_id=3)
+    for row, pair in enumerate(pairs):
+        assert torch.equal(inputs[row][mask[row]], pair.source)
+        assert torch.equal(labels[row][labels[row] != IGNORE_INDEX], pair.target)
+    assert (inputs[~mask] == 3).all()
 
 
 def test_padding_changes_no_loss(small: T5, tokenizer: SubwordTokenizer) -> None:

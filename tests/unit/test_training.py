@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT
@@ -43,6 +45,19 @@ def test_schedule_without_warm_up_or_without_decay() -> None:
     assert learning_rate(9, n_steps=10, peak=0.5, n_warmup=10, final=0.0) == 0.5
     assert learning_rate(7, n_steps=10, peak=0.5, n_warmup=2, final=1.0) == 0.5
     assert learning_rate(3, n_steps=3, peak=0.5, n_warmup=2, final=0.0) == 0.0
+
+
+@given(
+    st.integers(1, 60), st.integers(0, 70), st.floats(1e-6, 1), st.floats(0, 1), st.integers(0, 60)
+)
+def test_the_rate_stays_between_its_last_share_and_its_peak(
+    n_steps: int, n_warmup: int, peak: float, final: float, step: int
+) -> None:
+    """Never above the peak; below the last share only while it rises."""
+    step = min(step, n_steps - 1)
+    rate = learning_rate(step, n_steps=n_steps, peak=peak, n_warmup=n_warmup, final=final)
+    assert 0 <= rate <= peak * (1 + 1e-9)
+    assert step < n_warmup or rate >= peak * final * (1 - 1e-9)
 
 
 def test_matrices_decay_and_biases_and_norms_do_not() -> None:
