@@ -8,10 +8,6 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 # One chapter instead of all: make run CHAPTER=04, make sync CHAPTER=04.
 CHAPTER ?=
-# How make rerun executes them: OPTIONS="--threads 1 2 --from root --memory-gb 2"; --help lists all.
-OPTIONS ?=
-# make mutate MODULES="masks spans" changes these modules alone, OPTIONS=--again what survived.
-MODULES ?=
 # make sync FROM=notebook brings edits of a notebook to its twin.
 FROM ?=
 
@@ -19,23 +15,17 @@ FROM ?=
 # machine cost minutes; make test OMP_NUM_THREADS=4 uses more.
 OMP_NUM_THREADS ?= 1
 
-# Where the stages of make test note their minutes; .ci/run names its own file, with the set-up in it.
-ifndef STAGE_TIMES
-STAGE_TIMES := $(shell mktemp)
-endif
-
-export TORCH_INDEX OMP_NUM_THREADS STAGE_TIMES
+export TORCH_INDEX OMP_NUM_THREADS
 BIN := .venv/bin
 # pip-audit brings thirty packages of its own, which no chapter should meet.
 AUDIT := .venv/audit/bin
 STAMP := .venv/.installed
 BOOK := $(BIN)/jupyter-book build . -q -n -W --keep-going --all
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 -W default -p no:cacheprovider
-STAGE := $(BIN)/python tools/stage_times.py run
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab sync run lint check test book student key print slides offline bench scripts lock clean rerun audit mutate soak
+.PHONY: help setup lab sync run lint check test book student key print slides offline bench lock clean audit
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -69,15 +59,13 @@ lint: setup ## check style, formatting and type hints; changes nothing
 check: setup ## execute the chapters whose inputs changed; equal outputs renew data/runs/chapters.lock
 	@$(BIN)/python tools/check_stale.py $(CHAPTER)
 
-test: setup ## everything that CI runs: style, unit tests, every chapter re-executed, the built book
-	@$(STAGE) "style and types" $(MAKE) --no-print-directory lint
+test: setup lint ## everything that CI runs: style, unit tests, every chapter re-executed, the built book
 	@echo "test 1 of 3: unit tests, which must cover 95 % of the package's lines"
-	$(STAGE) "unit tests" $(BIN)/python -m pytest tests/unit $(COVERAGE)
+	$(BIN)/python -m pytest tests/unit $(COVERAGE)
 	@echo "test 2 of 3: every chapter re-executed, its outputs compared with the stored ones"
-	$(STAGE) "chapters re-executed" $(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
-	@echo "test 3 of 3: unforeseen input, stored chapters, tools and benchmarks, and the strictly built pages, in a browser too"
-	$(STAGE) "tools, pages, browser" $(BIN)/python -m pytest tests/fuzz tests/chapters tests/book tests/benchmarks tests/browser
-	@$(BIN)/python tools/stage_times.py table
+	$(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
+	@echo "test 3 of 3: stored chapters, tools and benchmarks, and the strictly built pages, in a browser too"
+	$(BIN)/python -m pytest tests/chapters tests/book tests/benchmarks tests/browser
 	@echo "test: all passed"
 
 book: setup ## build the pages, strictly; open _build/html/index.html
@@ -110,9 +98,6 @@ bench: book ## weigh the pages, time the applets, run the side-by-side benchmark
 	$(BIN)/python -m benchmarks
 	@echo "bench: results are in results.json, pages.json and waits.json in benchmarks/"
 
-scripts: setup ## write gpt.py, bert.py and t5.py to _build/scripts/, one file a paradigm, torch alone
-	@$(BIN)/python tools/make_scripts.py
-
 lock: setup ## write requirements.txt anew from pyproject.toml and requirements.in
 	$(BIN)/python -m piptools compile --quiet --extra chapters --extra lab --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt pyproject.toml requirements.in
 	@sed -i.old -E 's/^(torch==[0-9.]+)\+[a-z0-9]+/\1/' requirements.txt && rm requirements.txt.old  # any build of torch
@@ -122,15 +107,6 @@ clean: ## remove what was built and cached; the environment, the data and the ch
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage code/*.egg-info
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
-rerun: setup ## execute the chapters elsewhere, as OPTIONS say, and compare them with the stored ones
-	@$(BIN)/python tools/rerun_chapters.py $(CHAPTER) $(OPTIONS)
-
 audit: ## ask for known security holes of the pinned packages; needs a network
 	@test -x $(AUDIT)/pip-audit || { $(PYTHON) -m venv .venv/audit && $(AUDIT)/python -m pip install --quiet pip-audit==2.10.1; }
-	@$(AUDIT)/python tools/audit.py --program $(AUDIT)/pip-audit
-
-mutate: setup ## change the package in small ways and list the changes that no test notices; hours
-	$(BIN)/python tools/mutate.py $(OPTIONS) $(MODULES)
-
-soak: setup ## kill training runs 50 times and compare how they end; results go to data/runs/soak.json
-	@$(BIN)/python tools/soak.py $(OPTIONS)
+	$(AUDIT)/pip-audit --requirement requirements.txt --disable-pip --no-deps

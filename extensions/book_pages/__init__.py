@@ -5,8 +5,7 @@ It numbers figures, equations and exercises after the chapter's file name (:mod:
 serves MathJax and every script from the book itself (:mod:`.local_files`), offers the
 ``{applet}`` directive (:mod:`.applets`), the map of the chapters (:mod:`.chapter_map`), quizzes
 (:mod:`.quizzes`), the measured run times (:mod:`.receipts`), what the outputs were made from
-(:mod:`.run_inputs`) and what they did elsewhere (:mod:`.reruns`), what the tests notice
-(:mod:`.suite`), benchmarks (:mod:`.benchmarks`), the index of exercises (:mod:`.exercises`)
+(:mod:`.run_inputs`), benchmarks (:mod:`.benchmarks`), the index of exercises (:mod:`.exercises`)
 and the teachers' tables (:mod:`.teaching`), cites in round brackets (:mod:`.citations`), mends what
 screen readers stumble over (:mod:`.access`), searches when opened from a disk (:mod:`.from_disk`)
 and prints as one page (:mod:`.one_page`). Around the text it adds links from numbers to their cells
@@ -46,10 +45,8 @@ from . import (
     previews,
     quizzes,
     receipts,
-    reruns,
     run_inputs,
     sharing,
-    suite,
     teaching,
 )
 
@@ -64,7 +61,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         What Sphinx wants to know about the extension.
     """
     own = (applets, chapter_map, quizzes, benchmarks, exercises, teaching)
-    runs = (receipts, run_inputs, reruns, suite)
+    runs = (receipts, run_inputs)
     around = (
         number_links,
         chapter_times,

@@ -12,8 +12,6 @@ from book_pages.benchmarks import table_lines, wait_lines, weight_lines
 from book_pages.numbering import chapter_number
 from book_pages.quiz_text import QuizError, parse_quiz, quizzes_of
 from book_pages.receipts import duration, memory
-from book_pages.reruns import tables
-from book_pages.suite import fuzz_lines, mutation_lines, soak_lines
 
 
 @pytest.mark.parametrize(
@@ -34,67 +32,6 @@ def test_chapter_number_is_read_from_the_file_name(docname: str, number: int | N
 def test_durations_and_sizes_read_well():
     assert [duration(7.4), duration(60), duration(104.7)] == ["7 s", "1 min 0 s", "1 min 45 s"]
     assert [memory(314), memory(1894)] == ["314 MB", "1.9 GB"]
-
-
-def test_runs_elsewhere_are_shown_by_their_setting():
-    setting = {"threads": 2, "place": "root", "one_core": False, "memory_mb": None,
-               "read_only": False, "python": "own"}  # fmt: skip
-    small = {**setting, "threads": 1, "memory_mb": 2000.0, "read_only": True, "python": "foreign"}
-    seen = {"versions": {"torch": "2.6.0+cpu"}}
-    equal = {"passed": True, "identical": 9, "differing": [], "not_run": 0, "error": None,
-             "wall": 61.2, "peak": 512, "chapter": "04_gpt", "seen": seen}  # fmt: skip
-    other = {
-        **equal,
-        "passed": False,
-        "identical": 7,
-        "differing": [{"kind": "image/png"}],
-        "chapter": "05_bert",
-    }
-    stopped = {**other, "not_run": 1, "error": "the kernel died"}
-    text = "\n".join(tables([{**one, "setting": setting} for one in (equal, other)]
-                            + [{**stopped, "setting": small}]))  # fmt: skip
-    assert "2 threads, from the repository's folder (torch 2.6.0): 1 of 2 chapters equal" in text
-    assert "1 of 2 chapters equal, the others but for pixels of a figure" in text
-    assert "| {doc}`/chapters/04_gpt` | 9 of 9 equal | 1\N{NO-BREAK SPACE}min" in text
-    assert "| {doc}`/chapters/05_bert` | 7 of 8 equal, 1 but for pixels of a figure |" in text
-    assert "1 thread, 2 GB, a user who may not write, another environment, from" in text
-    assert "7 of 9 equal, 1 but for pixels of a figure, stopped" in text
-
-
-def test_what_the_tests_notice_is_summed_up():
-    meant = {"function": "f", "before": "x", "after": "a | b", "reason": "the same number"}
-    also = meant | {"after": "a | c"}
-    gap = {"function": "g", "before": "y", "after": "", "reason": ""}
-    text = "\n".join(
-        mutation_lines(
-            {
-                "masks": {"mutants": 1500, "caught": 1500, "survivors": []},
-                "spans": {"mutants": 500, "caught": 497, "survivors": [meant, also, gap]},
-            }
-        )
-    )
-    assert "Of 2,000 changes to 2 modules the tests noticed 1,997: 99.9%." in text
-    assert "3 went unnoticed. 1 of them are gaps: where a reason stands" in text
-    assert "| `spans` | 500 | 497 | 2 | 1 |" in text
-    assert "- `spans.f`: the same number.\n  - `` a | b ``\n  - `` a | c ``\n" in text
-    whole = {"masks": {"mutants": 9, "caught": 9, "survivors": []}}
-    assert "None of them is a gap" in mutation_lines(whole)[0]
-    assert "- `spans.g`: **a gap**.\n  - the line left out\n" in text
-
-
-def test_calls_and_kills_are_summed_up():
-    functions = {
-        "a.f": {"cases": 1000, "returned": 900, "errors": {"ValueError": 100}},
-        "a.g": {"cases": 500, "returned": 300, "errors": {"ConfigError": 150, "ValueError": 50}},
-    }
-    (line,) = fuzz_lines({"functions": functions})
-    assert line.startswith("2 public functions were called 1,500 times")
-    assert "1,200 calls returned" in line
-    assert line.endswith("150 by `ConfigError` and 150 by `ValueError`.")
-    kills = {"step": 3, "writing": 2}
-    (line,) = soak_lines({"kills": kills, "runs": 4, "resumes": 5, "resumes_exact": 5})
-    assert line.startswith("4 training runs were killed 5 times in all, 2 of them while a check")
-    assert "For 5 of the 5 kills, the run ended with the very bits" in line
 
 
 def test_the_heaviest_page_of_each_sort_is_shown():

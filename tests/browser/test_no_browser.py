@@ -46,4 +46,4 @@ def test_the_ci_script_installs_a_browser_and_says_that_it_is_ci(repository: Pat
     script = (repository / ".ci" / "run").read_text(encoding="utf-8")
     assert f"for name in {' '.join(BROWSERS)}; do" in script
     assert "missing+=(chromium)" in script
-    assert "export STAGE_TIMES CI=1" in script
+    assert "export CI=1" in script

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The layout that everything stands on."""
 
-import ast
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
-
-SOURCES = ("code/pretrain", "extensions", "tools", "experiments", "benchmarks")
 
 
 def python(repository: Path, *arguments: str) -> str:
@@ -39,17 +35,6 @@ def test_no_folder_is_called_static(repository: Path):
     # the builder would load every script in such a folder on every page
     top = [path for path in repository.iterdir() if not path.name.startswith((".", "_"))]
     assert [path for folder in top for path in folder.rglob("_static")] == []
-
-
-@pytest.mark.parametrize("folder", SOURCES)
-def test_every_function_has_a_docstring(folder: str, repository: Path):
-    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    bare = []
-    for path in sorted((repository / folder).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, definitions) and not ast.get_docstring(node):
-                bare.append(f"{path.name}:{node.lineno} {node.name}")
-    assert bare == []
 
 
 def test_direct_dependencies_have_a_reason_and_a_pin(repository: Path):

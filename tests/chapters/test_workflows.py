@@ -17,7 +17,6 @@ FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 RIGHTS = {
     ("deploy.yml", "build"): {"contents": "read", "pages": "read"},
     ("deploy.yml", "deploy"): {"pages": "write", "id-token": "write"},
-    ("weekly.yml", "report"): {"contents": "read", "issues": "write"},
 }
 """The jobs that have other rights than the file's, and which."""
 PATHS = re.compile(
@@ -49,9 +48,9 @@ def commands(file: Path) -> list[str]:
 each_workflow = pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 
 
-def test_the_four_workflows_are_there():
-    names = [file.name for file in FILES]
-    assert names == ["deploy.yml", "links.yml", "pull_request.yml", "weekly.yml"]
+def test_the_workflows_are_there():
+    names = [file.stem for file in FILES]
+    assert names == ["deploy", "links", "nightly", "pull_request", "weekly"]
 
 
 @each_workflow
@@ -127,8 +126,8 @@ def test_chapters_are_executed_as_the_makefile_does():
     options = re.search(r"^NBVAL := (.*)$", makefile, re.M)[1]
     threads = re.search(r"^OMP_NUM_THREADS \?= (\d+)$", makefile, re.M)[1]
     called = [text for file in FILES for text in commands(file) if "--nbval" in text]
-    assert len(called) == 2
-    assert all(text == f".venv/bin/python -m pytest {options} chapters/*.ipynb" for text in called)
+    assert len(called) == 3
+    assert all(f"python -m pytest {options} chapters/*.ipynb" in text for text in called)
     for file in FILES:
         if any("-m pytest" in text for text in commands(file)):
             assert workflow(file)["env"]["OMP_NUM_THREADS"] == threads, file.name
@@ -137,20 +136,10 @@ def test_chapters_are_executed_as_the_makefile_does():
 def test_the_oldest_versions_are_those_that_the_project_promises():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     matrix = jobs(ROOT / ".github/workflows/weekly.yml")["versions"]["strategy"]["matrix"]
-    legs = {leg["key"]: leg for leg in matrix["include"]}
-    assert project["requires-python"] == f">={legs['oldest']['python']}"
+    oldest = matrix["include"][0]
+    assert project["requires-python"] == f">={oldest['python']}"
     bound = next(one for one in project["dependencies"] if one.startswith("torch"))
-    assert f"{bound}.0" == f"torch>={legs['oldest']['torch']}"
-
-
-def test_every_leg_of_the_matrix_hands_on_its_result():
-    job = jobs(ROOT / ".github/workflows/weekly.yml")["versions"]
-    assert set(job["outputs"]) == {leg["key"] for leg in job["strategy"]["matrix"]["include"]}
-
-
-def test_the_report_waits_for_all_weekly_jobs():
-    found = jobs(ROOT / ".github/workflows/weekly.yml")
-    assert set(found["report"]["needs"]) == set(found) - {"report"}
+    assert f"{bound}.0" == f"torch>={oldest['torch']}"
 
 
 def test_actionlint_has_no_complaint():

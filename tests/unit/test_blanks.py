@@ -38,21 +38,6 @@ def test_bert_fills_a_masked_place(tiny_bert: Callable[..., BERT]) -> None:
         assert torch.allclose(out[row], expected, rtol=0, atol=TOLERANCE)
 
 
-def test_sixty_four_windows_at_once(
-    tiny_bert: Callable[..., BERT], tiny_gpt: Callable[..., GPT]
-) -> None:
-    """Unless another number is asked for, which reaches the model."""
-    sizes: list[int] = []
-    models = (tiny_bert(), tiny_gpt())
-    for model in models:
-        model.embeddings.register_forward_hook(lambda _, args, out: sizes.append(len(args[0])))
-    windows, places = WINDOWS.repeat(22, 1)[:65], PLACES.repeat(22)[:65]
-    for options in ({}, {"batch_size": 40}):
-        blank_log_probs(models[0], windows, places, mask_id=1, **options)
-        left_log_probs(models[1], windows, places, **options)
-    assert sizes == [64, 1, 64, 1, 40, 25, 40, 25]
-
-
 def test_one_window_may_hold_the_id_0(tiny_bert: Callable[..., BERT]) -> None:
     """0 is a token; what is below is none, also where it would be hidden."""
     windows = torch.tensor([[0, 4]])

@@ -38,50 +38,9 @@ def test_any_shape_and_dtype(shape: tuple[int, ...]) -> None:
         assert torch.isin(out, torch.tensor([0.0, 2.0], dtype=dtype)).all()
 
 
-@pytest.mark.parametrize("prob", [0.1, 0.9])
-def test_probability_is_rounded_to_a_65536th(prob: float) -> None:
-    """The scale is that of the rounded probability, so the mean stays exactly right."""
-    out = dropout(torch.ones(1000, dtype=torch.float64), prob)
-    threshold = round(prob * 65_536)
-    assert out.max().item() == pytest.approx(65_536 / (65_536 - threshold), rel=1e-6)
-    tiny = torch.ones(10)
-    assert dropout(tiny, 1e-6) is tiny
-
-
-def test_the_smallest_probability_drops_one_in_65536() -> None:
-    """Of four million values 64 are expected to fall out, within four standard errors."""
-    n_dropped = int((dropout(torch.ones(2**22), 1 / 65_536) == 0).sum())
-    assert abs(n_dropped - 64) <= 4 * math.sqrt(64)
-
-
-@pytest.mark.parametrize("n_values", [1, 4, 5, 8])
-def test_one_draw_serves_four_values(n_values: int) -> None:
-    """Torch's generator moves on by one 64-bit draw for every four values, and no further."""
-    torch.manual_seed(1)
-    dropout(torch.ones(n_values), 0.5)
-    state = torch.get_rng_state()
-    torch.manual_seed(1)
-    torch.empty(math.ceil(n_values / 4), dtype=torch.int64).random_(-(2**63), None)
-    assert torch.equal(torch.get_rng_state(), state)
-
-
 def test_the_mask_is_drawn_where_the_values_are() -> None:
     """Values on another device meet a mask on that device."""
     assert dropout(torch.ones(6, device="meta"), 0.5).device.type == "meta"
-
-
-def test_probability_zero_changes_nothing() -> None:
-    """0 is a probability, too: training then returns the very same tensor."""
-    x = torch.ones(4)
-    assert dropout(x, 0.0) is x
-    assert Dropout(0.0).train()(x) is x
-
-
-def test_probabilities_next_to_one_do_not_divide_by_zero() -> None:
-    """What rounds to 1 is taken as the largest step below it."""
-    out = dropout(torch.ones(1000), 0.9999999)
-    assert out.isfinite().all()
-    assert torch.isin(out, torch.tensor([0.0, 65_536.0])).all()
 
 
 def test_gradient_passes_where_the_value_did() -> None:

@@ -183,21 +183,6 @@ def test_masked_log_probs_equal_the_full_head(tiny_bert: Callable[..., BERT]) ->
     assert not log_probs.requires_grad
 
 
-@pytest.mark.parametrize(("options", "n_rows"), [({}, [64, 1]), ({"batch_size": 40}, [40, 25])])
-def test_rows_at_once(options: dict[str, int], n_rows: list[int]) -> None:
-    """Of 65 texts or windows the models read 64 together, or as many as they are told."""
-    gpt, bert = Recorder(2), Sure()
-    perplexity(gpt, torch.zeros(66, dtype=torch.int64), seq_len=1, **options)
-    assert [shape[0] for shape in gpt.shapes] == n_rows
-    ids = torch.ones(65, 1, dtype=torch.int64)
-    masked_accuracy(bert, ids, ids, **options)
-    assert bert.n_rows == n_rows
-    token_losses(gpt, torch.zeros(66, dtype=torch.int64), seq_len=1, **options)
-    assert [shape[0] for shape in gpt.shapes] == n_rows * 2
-    masked_log_probs(bert, ids, ids, **options)
-    assert bert.n_rows == n_rows * 2
-
-
 def test_bad_labels_and_counts() -> None:
     """Other shapes, nothing asked, more guesses than tokens."""
     ids = torch.zeros_like(LABELS)
@@ -220,6 +205,17 @@ def test_hits_are_ranks_at_most_k(seed: int, k: int) -> None:
     answers = torch.randint(8, (6,), generator=draw)
     own = scores.gather(1, answers[:, None])
     assert torch.equal(top_k_hits(scores, answers, k), (scores > own).sum(dim=1) < k)
+
+
+@given(st.integers(0, 1000))
+def test_more_guesses_never_lower_a_share(seed: int) -> None:
+    """Shares grow with k, up to all of them with as many guesses as tokens."""
+    torch.manual_seed(seed)
+    model = BERT(7, d_model=8, n_layers=1, n_heads=2, max_len=6, init_std=0.5).eval()
+    text, labels = torch.randint(7, (2, 3, 5))
+    shares = masked_accuracy(model, text, labels, top_k=range(1, 8))
+    assert list(shares.values()) == sorted(shares.values())
+    assert shares[7] == 1
 
 
 def test_dropout_is_off_while_judging(

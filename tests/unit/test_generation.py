@@ -224,6 +224,19 @@ def test_the_generator_decides(tiny_gpt: Build) -> None:
     assert not torch.equal(texts[0], texts[2])
 
 
+@given(st.integers(0, 2**32), st.integers(1, 8), st.integers(0, 12), st.booleans())
+def test_the_prompt_stays(seed: int, n_prompt: int, n_new: int, greedy: bool) -> None:
+    """New ids are of the vocabulary, as many as asked for, beyond the context too."""
+    draw = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    model = GPT(11, d_model=8, n_layers=1, n_heads=2, max_len=8, init_std=0.5).eval()
+    prompt = torch.randint(11, (2, n_prompt), generator=draw)
+    text = generate(model, prompt, n_new, greedy=greedy, generator=None if greedy else draw)
+    assert text.shape == (2, n_prompt + n_new)
+    assert torch.equal(text[:, :n_prompt], prompt)
+    assert ((text >= 0) & (text < 11)).all()
+
+
 @pytest.mark.parametrize("n_new_tokens", [0, 1, 5, 9, 10, 40])
 @pytest.mark.parametrize("max_len", [12, 7, 4])
 def test_cache_changes_nothing(tiny_gpt: Build, n_new_tokens: int, max_len: int) -> None:

@@ -68,18 +68,6 @@ def test_a_half_in_single_tokens_is_every_other_token(generator: Generator) -> N
     assert one.tolist() == [[False, True] + [False] * 4]
 
 
-def test_a_draw_at_the_border_ends_the_span(generator: Generator) -> None:
-    """A span goes on for draws below its chance, and the chance itself is not below it."""
-    again = Generator().manual_seed(0)
-    torch.rand(1, 1, generator=again)
-    mean_span_len = 1 / (1 - torch.rand(1, 3, generator=again)[0, 2].item())
-    share = mean_span_len / (1 + mean_span_len)
-    noise = geometric_noise(
-        1, 3, generator=generator, noise_shares=(share, share), mean_span_len=mean_span_len
-    )
-    assert noise.tolist() == [[False, True, False]]
-
-
 def test_no_rows(generator: Generator) -> None:
     """A batch may be empty, but not less than that."""
     assert geometric_noise(0, 5, generator=generator).shape == (0, 5)

@@ -258,6 +258,26 @@ def test_any_source_gives_probabilities(n_states: int, n_symbols: int, n: int, s
     assert torch.allclose(taken, causal_oracle(source, ids)[1, n - 1])
 
 
+@given(st.integers(1, 4), st.integers(2, 5), st.integers(2, 9), st.integers(0, 10_000))
+def test_masked_places_get_distributions_and_the_entropy_rate_an_interval(
+    n_states: int, n_symbols: int, n: int, seed: int
+) -> None:
+    """One row for each place that is asked; the mean lies in its interval."""
+    source = make(n_states, n_symbols, seed=seed)
+    draw = torch.Generator().manual_seed(seed)
+    ids = source.sample(2, n, generator=draw) + OFFSET
+    rates = {"select_prob": 1.0, "mask_prob": 0.6, "random_prob": 0.2}
+    read, labels, _ = corrupt_mlm(
+        ids, mask_id=1, vocab_size=n_symbols + OFFSET, special_ids=range(OFFSET),
+        generator=draw, **rates,
+    )  # fmt: skip
+    rows = masked_oracle(source, read, labels, mask_id=1, offset=OFFSET, **rates)
+    assert rows.shape == (2 * n, n_symbols)
+    assert torch.allclose(rows.exp().sum(dim=1), torch.ones(len(rows), dtype=torch.float64))
+    mean, low, high = entropy_rate(source, generator=draw, n_sequences=3, seq_len=n, n_context=1)
+    assert low <= mean <= high
+
+
 # Masked tokens ------------------------------------------------------------------------------------
 
 

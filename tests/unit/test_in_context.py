@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
 from pretrain.gpt import GPT
@@ -151,6 +153,17 @@ def test_calibration_by_hand() -> None:
     assert torch.allclose(calibrate(scores, content_free), expected)
     smaller = scores - 3.0  # probabilities of the two words among many others
     assert torch.allclose(calibrate(smaller, content_free), expected)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([0.0, 1.0, 30.0, 300.0]))
+def test_calibrated_scores_are_distributions(seed: int, n_answers: int, scale: float) -> None:
+    """Even ones where the question says what the empty one says."""
+    draw = torch.Generator().manual_seed(seed)
+    scores, empty = -scale * torch.rand(2, 3, n_answers, generator=draw)
+    probs = calibrate(scores, empty)
+    assert torch.allclose(probs.sum(dim=1), torch.ones(3), atol=1e-4)
+    same = calibrate(scores[:1], scores[:1])
+    assert torch.allclose(same, torch.full_like(same, 1 / n_answers), atol=1e-3)
 
 
 def test_refusals(decoder: Any, gpt: GPT) -> None:

@@ -77,26 +77,6 @@ def test_scores_of_a_middle(tiny_gpt: Callable[..., GPT], order: str) -> None:
             assert torch.allclose(out[row, column], expected, rtol=0, atol=1e-12)
 
 
-@torch.no_grad()
-def test_defaults_and_room(tiny_gpt: Callable[..., GPT]) -> None:
-    """The middle goes to the end; 64 texts are read at once; the whole context may be written."""
-    model = tiny_gpt()
-    text = torch.randint(7, (65, 5), generator=seeded())
-    n_rows: list[int] = []
-    hook = model.embeddings.register_forward_hook(lambda _, args, out: n_rows.append(len(args[0])))
-    scores = middle_log_probs(model, text, 2, 4, MARKERS)
-    middle_log_probs(model, text, 2, 4, MARKERS, batch_size=40)
-    hook.remove()
-    assert n_rows == [64, 1, 40, 25]
-    assert torch.allclose(scores, middle_log_probs(model, text, 2, 4, MARKERS, order="psm"))
-    fill_middle(model, [1] * 4, [2] * 4, 2, markers=MARKERS, greedy=True)
-    with pytest.raises(ValueError, match="of at most 13 tokens, got 11 and 3 new ones"):
-        fill_middle(model, [1] * 4, [2] * 4, 3, markers=MARKERS, greedy=True)
-    written = fill_middle(model, [1, 2], [3], 4, markers=MARKERS, greedy=True)
-    same = fill_middle(model, [1, 2], [3], 4, markers=MARKERS, order="psm", greedy=True)
-    assert torch.equal(written, same)
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

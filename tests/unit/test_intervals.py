@@ -71,6 +71,25 @@ def test_bootstrap_has_the_width_of_the_standard_error(generator: Generator) -> 
     assert high == pytest.approx(mean + 1.96 * error, abs=0.2 * error)
 
 
+@given(
+    st.lists(st.floats(-1e3, 1e3), min_size=4, max_size=12),
+    st.integers(1, 30),
+    st.integers(1, 2),
+    st.floats(0.01, 0.99),
+    st.integers(0, 1000),
+)
+def test_ends_lie_between_the_extremes(
+    values: list[float], n_resamples: int, block_len: int, confidence: float, seed: int
+) -> None:
+    """Whatever the values: the mean, and ends in order that no resample can exceed."""
+    mean, low, high = bootstrap_interval(
+        values, n_resamples=n_resamples, block_len=block_len, confidence=confidence,
+        generator=torch.Generator().manual_seed(seed),
+    )  # fmt: skip
+    assert mean == pytest.approx(np.mean(values), abs=1e-6)
+    assert min(values) - 1e-6 <= low <= high <= max(values) + 1e-6
+
+
 def test_blocks_see_the_dependence_of_neighbours(generator: Generator) -> None:
     """Values in runs of 20 carry the information of one each: the interval is wider."""
     runs = torch.randn(200, generator=generator).repeat_interleave(20)

@@ -109,6 +109,15 @@ def test_additive_mask_adds_zero_or_minus_infinity(dtype: torch.dtype) -> None:
     assert not added.isnan().any()
 
 
+@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.floats(0, 1))
+def test_adding_hides_what_the_mask_hides(seed: int, n: int, n_keys: int, share: float) -> None:
+    """Any mask: minus infinity on what it hides, and nothing on what it shows."""
+    mask = torch.rand(n, n_keys, generator=torch.Generator().manual_seed(seed)) < share
+    added = additive_mask(mask, torch.float32)
+    assert torch.equal(added == 0, mask)
+    assert added[~mask].isneginf().all()
+
+
 def test_multiplying_by_infinity_would_give_nan() -> None:
     """The reason why the additive mask fills instead of multiplying."""
     mask = causal_mask(2)

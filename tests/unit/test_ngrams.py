@@ -82,6 +82,28 @@ def test_discounts_follow_the_counts_of_counts():
     assert np.allclose(absolute.held_back, y / counts)
 
 
+@given(
+    st.dictionaries(st.integers(0, 200), st.integers(1, 6), min_size=1, max_size=20),
+    st.integers(2, 9),
+    st.sampled_from(["modified", "absolute"]),
+)
+def test_what_is_kept_and_what_is_held_back_are_one(counts, base, discounts):
+    grams = np.array(sorted(counts))
+    table = discounted(grams, np.array([counts[g] for g in sorted(counts)]), base, discounts)
+    for context, held_back in zip(table.contexts, table.held_back, strict=True):
+        direct = table.direct[grams // base == context]
+        assert (direct >= 0).all()
+        assert np.isclose(direct.sum() + held_back, 1)
+
+
+@given(st.integers(1, 4), st.lists(st.integers(0, 3), min_size=1, max_size=20))
+def test_no_symbol_is_impossible(order, ids):
+    model = KneserNey(order, 4).fit([0, 1, 2, 1, 0, 1, 3, 3, 0, 1, 2], [4])
+    scores = model.log_probs(ids)
+    assert np.isfinite(scores).all()
+    assert (scores <= 1e-12).all()
+
+
 def test_a_discount_of_nothing_falls_back():
     # Four grams once, one each twice, three and four times: Y = 2/3, and a count of 2 would keep
     # all of it, for 2 - 3 Y = 0.

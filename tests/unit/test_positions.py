@@ -48,6 +48,15 @@ def test_every_position_has_its_own_vector() -> None:
     assert len(sinusoidal_positions(512, 8).unique(dim=0)) == 512
 
 
+@given(st.integers(1, 300), st.integers(1, 20))
+def test_each_pair_of_channels_lies_on_the_circle(max_len: int, n_pairs: int) -> None:
+    """Position 0 is all sines 0 and cosines 1."""
+    table = sinusoidal_positions(max_len, 2 * n_pairs)
+    assert table[0].tolist() == [0.0, 1.0] * n_pairs
+    radius = table[:, ::2].square() + table[:, 1::2].square()
+    assert (radius - 1).abs().max() < 1e-5
+
+
 @pytest.mark.parametrize(("max_len", "d_model"), [(0, 4), (4, 3), (4, 0)])
 def test_bad_sinusoid_sizes(max_len: int, d_model: int) -> None:
     """Sizes without a table are refused."""

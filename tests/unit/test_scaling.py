@@ -5,6 +5,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pretrain.isoflop import (
     SizeRuns,
@@ -118,6 +120,21 @@ def test_best_split_is_best() -> None:
     others = n * np.geomspace(0.1, 10, 401)
     assert others[TRUE.loss(others, 1e12 / (6 * others)).argmin()] == pytest.approx(n)
     assert best_split(TRUE, 1e14)[0] / n == pytest.approx(100**TRUE.n_exponent)
+
+
+POSITIVE = st.floats(0.1, 1e3)
+EXPONENT = st.floats(0.05, 1.0)
+
+
+@given(
+    st.builds(Law, st.floats(0.1, 3.0), POSITIVE, EXPONENT, POSITIVE, EXPONENT), st.floats(1, 1e24)
+)
+def test_any_law_spends_its_budget_and_its_neighbours_are_no_better(law: Law, flops: float) -> None:
+    """A tenth more or less for the model, at the same cost."""
+    n, d = best_split(law, flops)
+    assert 6 * n * d == pytest.approx(flops)
+    for factor in (0.9, 1.1):
+        assert law.loss(n * factor, d / factor) >= law.loss(n, d) * (1 - 1e-12)
 
 
 def test_power_law() -> None:

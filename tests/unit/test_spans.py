@@ -173,6 +173,43 @@ def test_input_and_target_give_back_the_text(
     assert torch.equal(restore(corrupted, eos_id), ids)
 
 
+@given(
+    st.integers(1, 30),
+    st.floats(0, 1),
+    st.booleans(),
+    st.sampled_from([None, EOS]),
+    st.integers(0, 2**32),
+)
+def test_any_choice_of_tokens_can_be_undone(
+    seq_len: int, share: float, final_sentinel: bool, eos_id: int | None, seed: int
+) -> None:
+    """Not only the choices that noise makes: none, all, and ends and beginnings alike."""
+    draw = torch.Generator().manual_seed(seed)
+    text = torch.randint(2, 100, (3, seq_len), generator=draw)
+    chosen = torch.rand(3, seq_len, generator=draw) < share
+    cut = cut_out(
+        text, chosen, first_sentinel_id=FIRST, final_sentinel=final_sentinel, eos_id=eos_id
+    )
+    assert torch.equal(cut.noise, chosen)
+    for row, original in enumerate(text):
+        one = SpanCorrupted(*(part[row] for part in cut))
+        assert torch.equal(restore(one, eos_id), original)
+
+
+@given(st.lists(st.integers(2, 8), max_size=9), st.lists(st.integers(2, 8), max_size=9))
+def test_whatever_a_model_wrote_gives_a_text_or_is_refused(
+    inputs: list[int], targets: list[int]
+) -> None:
+    """Ids 5 to 8 are sentinels; a text holds none, and is no longer than its two parts."""
+    parts = torch.tensor(inputs, dtype=torch.int64), torch.tensor(targets, dtype=torch.int64)
+    try:
+        text = restore_spans(*parts, first_sentinel_id=8, n_sentinels=4, eos_id=2)
+    except ValueError:
+        return
+    assert not set(text.tolist()) & {5, 6, 7, 8}
+    assert len(text) <= len(inputs) + len(targets)
+
+
 @pytest.mark.parametrize("seq_len", [2, 3, 8, 20, 63, 128, 512])
 @pytest.mark.parametrize("roll", [False, True])
 def test_sentinels_descend_and_are_shared(seq_len: int, roll: bool) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Generator, Tensor, nn
 
 from pretrain.checkpoints import load_card, load_model
@@ -87,6 +89,17 @@ def test_rows_are_padded_on_the_right() -> None:
         collate([], pad_id=0)
 
 
+@given(st.lists(st.tuples(st.integers(1, 7), st.integers(1, 7)), min_size=1, max_size=5))
+def test_every_row_comes_back_by_its_mask(lengths: list[tuple[int, int]]) -> None:
+    """Sources and targets of any lengths; what was added is padding, and no label."""
+    pairs = [Pair(torch.arange(a) + 10, torch.arange(b) + 20) for a, b in lengths]
+    inputs, labels, mask = collate(pairs, pad_id=3)
+    for row, pair in enumerate(pairs):
+        assert torch.equal(inputs[row][mask[row]], pair.source)
+        assert torch.equal(labels[row][labels[row] != IGNORE_INDEX], pair.target)
+    assert (inputs[~mask] == 3).all()
+
+
 def test_padding_changes_no_loss(small: T5, tokenizer: SubwordTokenizer) -> None:
     """The loss of a batch is the mean over all its target tokens, each example alone."""
     pairs = encode_examples(REVERSALS, tokenizer, **LENS)
@@ -161,28 +174,6 @@ def test_a_mixture_hands_its_generator_on() -> None:
     mixture = mixture_loss({"a": drawing}, {"a": 1.0})
     first, second = (mixture(nn.Module(), Generator().manual_seed(2)) for _ in range(2))
     assert first == second
-
-
-def test_answers_are_asked_for_in_parts(
-    tokenizer: SubwordTokenizer, monkeypatch: pytest.MonkeyPatch, small: T5
-) -> None:
-    """Of 65 questions 64 at once, or as many as one says; each ends at the end id."""
-    calls: list[tuple[int, dict[str, Any]]] = []
-
-    def written(model: T5, inputs: Tensor, n_new_tokens: int, **options: Any) -> Tensor:
-        """Note the call, and answer nothing."""
-        calls.append((len(inputs), options))
-        return inputs[:, :0]
-
-    monkeypatch.setattr("pretrain.text_to_text.generate_from", written)
-    limits = {"max_source_len": 8, "max_new_tokens": 8}
-    other: Any = OtherPadding(tokenizer)
-    assert predict(small, other, ["good"] * 65, **limits) == [""] * 65
-    predict(small, other, ["good"] * 2, **limits, batch_size=1)
-    assert [n for n, _ in calls] == [64, 1, 1, 1]
-    for _, options in calls:
-        assert (options["eos_id"], options["pad_id"]) == (tokenizer.eos_id, 9)
-        assert options["greedy"] is True
 
 
 def constant_loss(value: float) -> BatchLoss:

@@ -3,13 +3,14 @@
 
 import itertools
 import math
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT
@@ -44,6 +45,19 @@ def test_schedule_without_warm_up_or_without_decay() -> None:
     assert learning_rate(9, n_steps=10, peak=0.5, n_warmup=10, final=0.0) == 0.5
     assert learning_rate(7, n_steps=10, peak=0.5, n_warmup=2, final=1.0) == 0.5
     assert learning_rate(3, n_steps=3, peak=0.5, n_warmup=2, final=0.0) == 0.0
+
+
+@given(
+    st.integers(1, 60), st.integers(0, 70), st.floats(1e-6, 1), st.floats(0, 1), st.integers(0, 60)
+)
+def test_the_rate_stays_between_its_last_share_and_its_peak(
+    n_steps: int, n_warmup: int, peak: float, final: float, step: int
+) -> None:
+    """Never above the peak; below the last share only while it rises."""
+    step = min(step, n_steps - 1)
+    rate = learning_rate(step, n_steps=n_steps, peak=peak, n_warmup=n_warmup, final=final)
+    assert 0 <= rate <= peak * (1 + 1e-9)
+    assert step < n_warmup or rate >= peak * final * (1 - 1e-9)
 
 
 def test_matrices_decay_and_biases_and_norms_do_not() -> None:
@@ -288,71 +302,3 @@ def test_the_size_of_a_parameter_in_parts_is_that_of_the_whole() -> None:
     optimizer = torch.optim.SGD([{"params": [OnePart(torch.ones(16))], "relative": True}], lr=1.0)
     set_learning_rate(optimizer, 0.1)
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0.3)
-
-
-def test_every_hundred_steps(
-    generator: Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Unless another number is given, a run is judged and saved then, and at its end."""
-    saved: list[int] = []
-    monkeypatch.setattr(
-        "pretrain.training.save_checkpoint", lambda *args: saved.append(len(args[4].losses))
-    )
-    options: dict[str, Any] = {"lr": 1e-3, "generator": generator, "evaluate": lambda _: 0.0}
-    path = tmp_path / "run.safetensors"
-    history = fit(nn.Linear(3, 2), squares, n_steps=201, checkpoint=path, **options)
-    assert [step for step, _ in history.evaluations] == saved == [100, 200, 201]
-    saved.clear()
-    every = {"evaluate_every": 1, "checkpoint_every": 1, "n_warmup": 3}
-    history = fit(nn.Linear(3, 2), squares, n_steps=3, checkpoint=path, **every, **options)
-    assert [step for step, _ in history.evaluations] == saved == [1, 2, 3]
-    for wrong in ("evaluate_every", "checkpoint_every"):
-        with pytest.raises(ValueError, match="expected evaluate_every and checkpoint_every >= 1"):
-            fit(nn.Linear(3, 2), squares, n_steps=3, **{wrong: 0}, **options)
-
-
-def test_the_bar_counts_steps_and_shows_the_loss(
-    generator: Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It begins where a resumed run begins; it is redrawn by its own clock, not at every loss."""
-    made: list[dict[str, Any]] = []
-    shown: list[dict[str, Any]] = []
-
-    class Bar:
-        """Note what a bar is told."""
-
-        def __init__(self, **options: Any) -> None:
-            """Note the options."""
-            made.append(options)
-
-        def __enter__(self) -> "Bar":
-            """Be the bar."""
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            """End."""
-
-        def update(self) -> None:
-            """Count a step."""
-
-        def set_postfix(self, **values: Any) -> None:
-            """Note the values."""
-            shown.append(values)
-
-    monkeypatch.setattr("pretrain.training.tqdm", Bar)
-    options: dict[str, Any] = {"lr": 1e-3, "generator": generator, "progress": True}
-    path = tmp_path / "run.safetensors"
-
-    def stop(model: nn.Module, draws: Generator) -> Tensor:
-        """Give two losses and be interrupted."""
-        if len(shown) == 2:
-            raise KeyboardInterrupt
-        return squares(model, draws)
-
-    model = nn.Linear(3, 2)
-    with pytest.raises(KeyboardInterrupt):
-        fit(model, stop, n_steps=3, checkpoint=path, checkpoint_every=1, **options)
-    losses = fit(model, squares, n_steps=3, checkpoint=path, **options).losses
-    assert [bar["initial"] for bar in made] == [0, 2]
-    assert [(bar["total"], bar["unit"], bar["disable"]) for bar in made] == [(3, "step", False)] * 2
-    assert shown == [{"loss": f"{loss:.3f}", "refresh": False} for loss in losses]

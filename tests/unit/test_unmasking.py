@@ -34,7 +34,7 @@ GIVEN = TEXT != MASK
 
 
 @pytest.mark.parametrize("order", ["confidence", "random"])
-@pytest.mark.parametrize("n_rounds", [1, 2, 3, 4, 50])
+@pytest.mark.parametrize("n_rounds", [1, 3, 50])
 @pytest.mark.parametrize("greedy", [True, False])
 def test_only_masks_change(model: BERT, order: str, n_rounds: int, greedy: bool) -> None:
     """No mask is left, what was given stays, nothing special is written, the input is untouched."""
@@ -60,7 +60,7 @@ def test_one_round_is_the_best_guess_of_each(model: BERT) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", range(3))
 def test_two_rounds_by_hand(model: BERT, seed: int) -> None:
     """The less sure half of the masks is masked again and filled once more."""
     text = torch.randint(2, V, (1, 12), generator=seeded(seed))
