@@ -1,7 +1,7 @@
 # The book's commands. `make help` lists them; each says where its result is.
 # Needs make and Python ≥ 3.11; everything else goes into .venv/.
 
-# Where pip looks for PyTorch's small CPU build on Linux; used when it answers (tools/torch_index.py).
+# Where pip looks for PyTorch's small CPU build on Linux; used when it answers (tools/checks/torch_index.py).
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # The Python that makes the virtual environment: the first of these that is 3.11 or newer.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3 python; do \
@@ -32,11 +32,11 @@ help: ## list these commands
 
 setup: $(STAMP) ## install everything into .venv/ (once, and again when a version changes)
 
-$(STAMP): requirements.txt pyproject.toml tools/torch_index.py
+$(STAMP): requirements.txt pyproject.toml tools/checks/torch_index.py
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found; name one: make setup PYTHON=/path/to/python3.12"; exit 1; }
 	@echo "setup: installing the pinned packages into .venv/ (a few minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -r requirements.txt $$($(BIN)/python tools/torch_index.py)
+	$(BIN)/python -m pip install --quiet -r requirements.txt $$($(BIN)/python -m tools.checks.torch_index)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 	@echo "setup: done, everything is in .venv/"
@@ -45,10 +45,10 @@ lab: setup ## open the chapters in JupyterLab, as notebooks to run; a twin opens
 	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/chapters/00_first_fine_tuning.ipynb
 
 sync: setup ## bring chapters/NN_slug.ipynb up to its twin chapters/_text/NN_slug.md
-	@$(BIN)/python tools/sync_chapters.py $(CHAPTER) $(if $(filter notebook,$(FROM)),--from-notebook)
+	@$(BIN)/python -m tools.chapters.sync $(CHAPTER) $(if $(filter notebook,$(FROM)),--from-notebook)
 
 run: setup ## execute the chapters in place; hashes, times and memory go to data/runs/
-	@$(BIN)/python tools/run_chapters.py $(CHAPTER)
+	@$(BIN)/python -m tools.chapters.run $(CHAPTER)
 	@echo "run: outputs are in chapters/*.ipynb, the rest in chapters.lock and receipts.json in data/runs/"
 
 lint: setup ## check style, formatting and type hints; changes nothing
@@ -57,15 +57,15 @@ lint: setup ## check style, formatting and type hints; changes nothing
 	$(BIN)/mypy
 
 check: setup ## execute the chapters whose inputs changed; equal outputs renew data/runs/chapters.lock
-	@$(BIN)/python tools/check_stale.py $(CHAPTER)
+	@$(BIN)/python -m tools.chapters.stale $(CHAPTER)
 
 test: setup lint ## everything that CI runs: style, unit tests, every chapter re-executed, the built book
 	@echo "test 1 of 3: unit tests, which must cover 95 % of the package's lines"
-	$(BIN)/python -m pytest tests/unit $(COVERAGE)
+	$(BIN)/python -m pytest tests/pretrain tests/pretrain_lab tests/pretrain_book tests/experiments $(COVERAGE)
 	@echo "test 2 of 3: every chapter re-executed, its outputs compared with the stored ones"
 	$(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
 	@echo "test 3 of 3: stored chapters, tools and benchmarks, and the strictly built pages, in a browser too"
-	$(BIN)/python -m pytest tests/chapters tests/book tests/benchmarks tests/browser
+	$(BIN)/python -m pytest tests/chapters tests/repository tests/pages tests/benchmarks tests/browser
 	@echo "test: all passed"
 
 book: setup ## build the pages, strictly; open _build/html/index.html
@@ -74,27 +74,27 @@ book: setup ## build the pages, strictly; open _build/html/index.html
 	@echo "book: open file://$(CURDIR)/_build/html/index.html"
 
 student: setup ## write the book without solutions to _build/student/, notebooks and pages
-	@$(BIN)/python tools/make_student.py
+	@$(BIN)/python -m tools.editions.student
 	@echo "student: notebooks are in _build/student/chapters/, pages in _build/student/_build/html/"
 
 key: book ## write the instructor's key, all solutions open; open _build/key/index.html
-	@$(BIN)/python tools/make_key.py
+	@$(BIN)/python -m tools.editions.key
 	@echo "key: open file://$(CURDIR)/_build/key/index.html"
 
 print: setup ## print the whole book to _build/book.pdf; needs Chromium
-	@$(BIN)/python tools/make_print.py
+	@$(BIN)/python -m tools.editions.printed
 	@echo "print: the book is _build/book.pdf"
 
 slides: setup ## write the two lecture decks to _build/slides/; they open without a network
-	@$(BIN)/python tools/make_slides.py
+	@$(BIN)/python -m tools.editions.slides.make
 	@echo "slides: open file://$(CURDIR)/_build/slides/index.html"
 
 offline: book ## pack the pages into _build/pretraining-paradigms.zip, to read without a network
-	@$(BIN)/python tools/make_offline.py
+	@$(BIN)/python -m tools.editions.offline
 
 bench: book ## weigh the pages, time the applets, run the side-by-side benchmarks, about 40 minutes; results go to benchmarks/
-	$(BIN)/python tools/weigh_pages.py
-	$(BIN)/python tools/time_applets.py
+	$(BIN)/python -m tools.checks.weigh_pages
+	$(BIN)/python -m tools.checks.applet_waits
 	$(BIN)/python -m benchmarks
 	@echo "bench: results are in results.json, pages.json and waits.json in benchmarks/"
 

@@ -16,7 +16,7 @@ from torch import Generator, Tensor, nn
 
 from pretrain.objectives import IGNORE_INDEX, causal_targets, corrupt_mlm, random_windows
 from pretrain.positions import sinusoidal_positions
-from pretrain.tokenization import CharTokenizer
+from pretrain_lab.tokenizers.characters import CharTokenizer
 
 D_MODEL, N_HEADS, D_FF, N_LAYERS, DROPOUT_PROB = 96, 4, 256, 2, 0.1
 BATCH_SIZE, SEQ_LEN, LEARNING_RATE = 64, 48, 3e-3

@@ -24,7 +24,8 @@ ROW_NAME = "c validation loss at equal time"
 N_PAIRS = 5
 SHAPE = {"d_model": 64, "n_layers": 3, "n_heads": 4, "max_len": 128, "init_std": 0.08}
 BATCH_SIZE, PEAK_RATE, FINAL_SHARE, WARMUP_SHARE = 16, 1e-2, 0.02, 0.05
-"""The recipe of the book's GPT (`experiments/train_book_models.py`), with a shorter warm-up."""
+"""The recipe of the book's GPT (`experiments/book_models/character_models.py`), with a shorter
+warm-up."""
 
 
 def run() -> list[Row]:

@@ -25,8 +25,8 @@ from pretrain.bert import BERT
 from pretrain.evaluation import masked_accuracy, perplexity
 from pretrain.gpt import GPT
 from pretrain.objectives import causal_lm_loss, corrupt_mlm, masked_lm_loss, random_windows
-from pretrain.tokenization import CharTokenizer
 from pretrain.training import fit
+from pretrain_lab.tokenizers.characters import CharTokenizer
 
 N_PAIRS = 5
 N_MASKED_WINDOWS = 80 * 64

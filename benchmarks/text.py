@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from pretrain.datasets import load_shakespeare
-from pretrain.tokenization import CharTokenizer
+from pretrain_lab.corpora.loading import load_shakespeare
+from pretrain_lab.tokenizers.characters import CharTokenizer
 
 FIRST_PLAY = "coriolanus"
 SMALL_LEN = 80_000

@@ -6,7 +6,7 @@
  * GPT reads only what stands left of a place, and is told how long each gap is by being stopped.
  * BERT reads both sides with one [MASK] for each hidden place. T5 reads both sides with one
  * sentinel for each gap, and itself says where the gap ends. The Python forms are in
- * `pretrain.questions`, `pretrain.blanks`, `pretrain.generation` and `pretrain.rewriting`.
+ * `pretrain_lab.scoring.spans`, `pretrain.evaluation`, `pretrain.generation` and `pretrain.generation`.
  */
 import { KeyValueCache } from "./attention.mjs";
 import { bits } from "./sampling.mjs";
@@ -121,7 +121,7 @@ export async function bertInOrder(model, ids, gaps, { maskId, isSpecial }, isOve
 
 /**
  * T5's exercise: what the encoder reads and what the decoder should write, as
- * `pretrain.spans.apply_spans` has it.
+ * `pretrain.span_corruption.apply_spans` has it.
  * @param {number[]} ids The true text.
  * @param {[number, number][]} gaps At most one fewer than there are sentinels.
  * @param {CharTokenizer} tokenizer With <extra_id_0>, <extra_id_1> ... and perhaps </s>.
@@ -205,7 +205,7 @@ export function writtenInto(written, sentinel, tokenizer) {
 
 /**
  * GPT from both sides, by Bayes' rule: every candidate is put into the one hidden place, and pays
- * for itself and for all that follows it. As `pretrain.blanks.rescored_log_probs`.
+ * for itself and for all that follows it. As `pretrain_lab.scoring.bayes_rescoring.rescored_log_probs`.
  * @param {GPT} model
  * @param {number[]} ids The true text.
  * @param {number} place The hidden place, not the first.

@@ -2,7 +2,7 @@
 /**
  * GPT and BERT: one stack of blocks, two masks and two heads. Chapter 2 in another language.
  *
- * The weights are those that `pretrain.checkpoints` writes, under the same names; a test compares
+ * The weights are those that `pretrain_lab.checkpoints` writes, under the same names; a test compares
  * the scores with PyTorch's. Texts go one at a time, so nothing here has a batch axis.
  */
 import { attend, KeyValueCache } from "./attention.mjs";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/** Which characters span corruption cuts out. As `pretrain.span_noise`. */
+/** Which characters span corruption cuts out. As `pretrain.span_corruption`. */
 
 /** Round to the nearest whole number, a half to the even one, as Python does. */
 function roundEven(x) {

@@ -5,7 +5,7 @@ Paper: Devlin et al. 2019 (arXiv:1810.04805).
 
 Implemented: token, position and segment embeddings, the encoder, the masked-LM head (dense,
 GELU, norm, tied output matrix and a bias). The pooler and the next-sentence head are in
-`pretrain.next_sentence`.
+`pretrain_lab.finetuning.next_sentence`.
 """
 
 from typing import Any
@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from pretrain.blocks import ACTIVATIONS, Block, init_weights
 from pretrain.dropout import Dropout
 from pretrain.embeddings import Embeddings, check_attention_mask
-from pretrain.layers import ACTIVATIONS, Block, init_weights
 from pretrain.masks import padding_mask
 
 

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pretrain.attention import KVCache
+from pretrain.blocks import ACTIVATIONS
 from pretrain.gpt import GPT
-from pretrain.layers import ACTIVATIONS
 
 
 class Decoder:

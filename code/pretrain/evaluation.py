@@ -4,7 +4,13 @@
 Paper: Jelinek et al. 1977 for perplexity.
 
 Implemented: losses with a minimum of context, perplexity, bits per character, masked accuracy.
-Left out: single blanks (`pretrain.blanks`), intervals (`pretrain.intervals`).
+Left out: single blanks (`pretrain.evaluation`), intervals (`pretrain_lab.statistics.intervals`).
+
+One blank at a time: what BERT, and what a GPT, would write into it.
+
+Implemented: BERT's answer from both sides; a GPT's from the left alone; and a GPT's from both
+sides, by Bayes' rule over all candidates. The three are comparable, for they answer one question.
+Left out: several blanks at once, whose answers depend on each other.
 """
 
 import math
@@ -235,3 +241,72 @@ def top_k_hits(scores: Tensor, answers: Tensor, k: int) -> Tensor:
     if not 1 <= k <= scores.shape[-1]:
         raise ValueError(f"expected k in 1..{scores.shape[-1]}, got {k}")
     return (scores.topk(k, dim=-1).indices == answers[:, None]).any(dim=-1)
+
+
+def blank_log_probs(
+    model: BERT, windows: Tensor, places: Tensor, *, mask_id: int, batch_size: int = 64
+) -> Tensor:
+    """Hide one token of each window and give BERT's distribution for it.
+
+    Args:
+        model: A BERT; dropout is switched off meanwhile.
+        windows: int64 (N, T), clean text.
+        places: int64 (N,), the position to hide in each, in 0..T-1.
+        mask_id: Id of [MASK].
+        batch_size: Rows at once.
+
+    Returns:
+        Log-probabilities, float (N, V).
+
+    Raises:
+        ValueError: The shapes do not fit, ids outside the vocabulary, or batch_size < 1.
+    """
+    _check_places(windows, places)
+    if (windows < 0).any():  # under the mask, the model would not see it
+        raise ValueError(f"expected windows of ids >= 0, got {int(windows.min())}")
+    hidden = places[:, None] == torch.arange(windows.shape[1])  # (N, T), one True a row
+    labels = windows.masked_fill(~hidden, IGNORE_INDEX)
+    corrupted = windows.masked_fill(hidden, mask_id)
+    return masked_log_probs(model, corrupted, labels, batch_size=batch_size)[0]
+
+
+@torch.no_grad()
+def left_log_probs(model: GPT, windows: Tensor, places: Tensor, *, batch_size: int = 64) -> Tensor:
+    """Give a GPT's distribution for one token of each window, from what stands to its left.
+
+    Args:
+        model: A GPT; dropout is switched off meanwhile.
+        windows: int64 (N, T).
+        places: int64 (N,), the position to predict, in 1..T-1.
+        batch_size: Rows at once.
+
+    Returns:
+        Log-probabilities, float (N, V).
+
+    Raises:
+        ValueError: The shapes do not fit, a place has nothing to its left, ids outside the
+            vocabulary, or batch_size < 1.
+    """
+    _check_places(windows, places, first=1)
+    with evaluating(model):
+        parts = [
+            model(batch)[torch.arange(len(batch)), place - 1].log_softmax(dim=-1)
+            for batch, place in in_parts(batch_size, windows, places)
+        ]
+    return torch.cat(parts)
+
+
+def _check_places(windows: Tensor, places: Tensor, first: int = 0) -> None:
+    """Refuse windows and places that do not belong together."""
+    if windows.dim() != 2 or places.shape != windows.shape[:1] or len(windows) < 1:
+        raise ValueError(
+            "expected windows (N, T) and places (N,), N >= 1, got "
+            f"{tuple(windows.shape)} and {tuple(places.shape)}"
+        )
+    if places.is_floating_point():
+        raise ValueError(f"expected places in whole numbers, got {places.dtype}")
+    if not first <= int(places.min()) <= int(places.max()) < windows.shape[1]:
+        raise ValueError(
+            f"expected places in {first}..{windows.shape[1] - 1}, got "
+            f"{int(places.min())}..{int(places.max())}"
+        )

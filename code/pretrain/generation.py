@@ -5,8 +5,28 @@ Papers: Holtzman et al. 2020 (arXiv:1904.09751) for top-p; Fan et al. 2018 (arXi
 top-k; Nguyen et al. 2024 (arXiv:2407.01082) for min-p.
 
 Implemented: greedy decoding, temperature and the three cuts, and the loop in which a GPT continues
-a text, with key-value cache and stop sequences. T5's loop is in `pretrain.rewriting`. Left out:
+a text, with key-value cache and stop sequences. T5's loop is in `pretrain.generation`. Left out:
 beam search.
+
+T5 writes: one output for each input, token by token.
+
+Paper: Raffel et al. 2020 (arXiv:1910.10683), section 3.1.2 (greedy decoding).
+
+Implemented: greedy decoding and sampling with the cuts of `pretrain.generation`, a key-value cache,
+and an end for each sequence by itself. Left out: beam search.
+
+Write with a BERT: start from masks, and fill them in over several rounds.
+
+Papers: Ghazvininejad et al. 2019 (arXiv:1904.09324), "mask-predict"; Wang and Cho 2019
+(arXiv:1902.04094) for drawing text from a BERT one place at a time.
+
+Implemented: all masks are filled in each round, and the least sure ones masked again, fewer each
+time; or the places are fixed in a random order. Greedy or sampled. Left out: the choice of the
+length, which the masks give away, and the training on many masks that the papers add.
+
+Tokens filled in the same round do not know of each other: in one round, each is the best guess by
+itself. In as many rounds as there are masks, in random order, every token is drawn given all that
+is there, and the text comes from a chain of proper distributions.
 """
 
 import math
@@ -15,9 +35,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Generator, Tensor
 
+from pretrain.bert import BERT
 from pretrain.decoding import Decoder
+from pretrain.embeddings import check_ids
 from pretrain.evaluation import evaluating
 from pretrain.gpt import GPT
+from pretrain.t5 import T5
 
 
 def filter_probs(
@@ -261,3 +284,217 @@ def _check_prompt(ids: Tensor, n_new_tokens: int, limit: int) -> None:
             f"expected a prompt of at most {limit} tokens, the longest the model was trained on, "
             f"got {ids.shape[1]}"
         )
+
+
+def generate_from(
+    model: T5,
+    ids: Tensor,
+    n_new_tokens: int,
+    *,
+    attention_mask: Tensor | None = None,
+    eos_id: int | None = None,
+    pad_id: int = 0,
+    greedy: bool = False,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    generator: Generator | None = None,
+    use_cache: bool = True,
+) -> Tensor:
+    """Read each input once, then write its output.
+
+    Args:
+        model: Dropout is switched off meanwhile.
+        ids: int64 (B, S), the inputs.
+        n_new_tokens: Most tokens to write.
+        attention_mask: bool or int (B, S), True = real token of ids; None = all real.
+        eos_id: Id that ends an output; None = all outputs have n_new_tokens tokens.
+        pad_id: What the decoder starts from, and what fills an output after its end.
+        greedy: Take the most likely token; the sampling arguments must then stay at their
+            defaults.
+        temperature: Divides the logits; > 0.
+        top_k: Keep the k most likely tokens.
+        top_p: Keep the most likely tokens whose probability reaches p.
+        min_p: Keep tokens at least min_p times as likely as the most likely one.
+        generator: Source of randomness; required unless greedy.
+        use_cache: Whether to keep keys and values; the tokens are the same without, only later.
+
+    Returns:
+        int64 (B, T), T <= n_new_tokens: what was written, without the start id, with eos_id,
+        padded up to the longest output.
+
+    Raises:
+        ValueError: n_new_tokens < 0, wrong inputs, settings out of range, or sampling without a
+            generator.
+
+    Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.1.2.
+    """
+    choose = decoding_rule(
+        greedy=greedy,
+        generator=generator,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_p=min_p,
+    )
+    if n_new_tokens < 0:
+        raise ValueError(f"expected n_new_tokens >= 0, got {n_new_tokens}")
+    check_ids(ids)
+    text = ids.new_full((len(ids), 1 + n_new_tokens), pad_id)  # the start id is in place
+    with evaluating(model):
+        end = _write(
+            model,
+            ids,
+            attention_mask,
+            text,
+            choose,
+            eos_id=eos_id,
+            pad_id=pad_id,
+            use_cache=use_cache,
+        )
+    return text[:, 1:end].clone()
+
+
+@torch.inference_mode()
+def _write(
+    model: T5,
+    ids: Tensor,
+    attention_mask: Tensor | None,
+    text: Tensor,
+    choose: Callable[[Tensor], Tensor],
+    *,
+    eos_id: int | None,
+    pad_id: int,
+    use_cache: bool,
+) -> int:
+    """Fill text (B, 1 + n) in place behind the start id, and say where the longest row ends."""
+    states = model.encode(ids, attention_mask)
+    cache = model.make_cache(text.shape[1]) if use_cache else None
+    ended = torch.zeros(len(text), dtype=torch.bool, device=text.device)
+    for end in range(1, text.shape[1]):
+        unread = text[:, :end] if cache is None else text[:, end - 1 : end]
+        logits = model.decode(unread, states, attention_mask, cache=cache)[:, -1]
+        text[:, end] = choose(logits).masked_fill(ended, pad_id)
+        if eos_id is not None:
+            ended |= text[:, end] == eos_id
+            if ended.all():
+                return end + 1
+    return text.shape[1]
+
+
+ORDERS = ("confidence", "random")
+
+
+def unmask(
+    model: BERT,
+    ids: Tensor,
+    n_rounds: int,
+    *,
+    mask_id: int,
+    special_ids: Sequence[int] = (),
+    order: str = "confidence",
+    greedy: bool = False,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fill the masks of each text.
+
+    After round t of k, floor(n (k - t) / k) of a text's n masks are open again: the ones whose
+    tokens were the least probable when they were chosen, or the last ones of a random order.
+
+    Args:
+        model: Dropout is switched off meanwhile.
+        ids: int64 (B, T), texts with masks; left unchanged.
+        n_rounds: Number of rounds k; more than there are masks change nothing further.
+        mask_id: Id of [MASK].
+        special_ids: Ids that are never written; mask_id never is.
+        order: "confidence" (mask-predict: a choice may be taken back) or "random" (it may not).
+        greedy: Take the most likely token; the sampling arguments must then stay at their
+            defaults.
+        temperature: Divides the logits; > 0.
+        top_k: Keep the k most likely tokens.
+        top_p: Keep the most likely tokens whose probability reaches p.
+        generator: Source of randomness; required unless greedy and by confidence.
+
+    Returns:
+        int64 (B, T): no mask left, and no other token changed.
+
+    Raises:
+        ValueError: n_rounds < 1, an unknown order, ids that are not int64 (B, T), ids outside the
+            vocabulary, no id that may be written, or settings that `decoding_rule` refuses.
+
+    Source: Ghazvininejad et al. 2019 (arXiv:1904.09324), section 3, with its linear decay.
+        differs: with "random", no token is masked again.
+    """
+    if n_rounds < 1 or order not in ORDERS or ids.dim() != 2 or ids.dtype != torch.int64:
+        raise ValueError(
+            f"expected n_rounds >= 1, an order from {ORDERS} and ids int64 (B, T), got {n_rounds}, "
+            f"{order!r} and {ids.dtype} of shape {tuple(ids.shape)}"
+        )
+    if order == "random" and generator is None:
+        raise ValueError("expected a torch.Generator for a random order, got None")
+    choose = decoding_rule(
+        greedy=greedy, generator=generator, temperature=temperature, top_k=top_k, top_p=top_p
+    )
+    vocab_size = model.options["vocab_size"]
+    banned = torch.tensor(sorted({mask_id, *special_ids}))
+    if not 0 <= banned[0] <= banned[-1] < vocab_size or len(banned) == vocab_size:
+        raise ValueError(
+            f"expected mask_id and special_ids in 0..{vocab_size - 1}, and others than these, got "
+            f"{banned.tolist()}"
+        )
+    asked = ids == mask_id
+    priority = torch.rand(ids.shape, generator=generator) if order == "random" else None
+    with evaluating(model):
+        filled = _fill(model, ids.clone(), asked, n_rounds, choose, mask_id, banned, priority)
+    return filled.clone()  # not a tensor of inference mode
+
+
+@torch.inference_mode()
+def _fill(
+    model: BERT,
+    text: Tensor,
+    asked: Tensor,
+    n_rounds: int,
+    choose: Callable[[Tensor], Tensor],
+    mask_id: int,
+    banned: Tensor,
+    priority: Tensor | None,
+) -> Tensor:
+    """Run the rounds on text (B, T); asked (B, T) says where masks were at the start."""
+    if not asked.any():
+        return text
+    n_asked = asked.sum(dim=1)
+    n_each = n_asked.clamp(min=1, max=n_rounds)  # rounds that a text with few masks needs
+    sure = torch.zeros(text.shape, dtype=torch.float64)  # of each choice, when it was made
+    masked = asked
+    for t in range(1, int(n_each.max()) + 1):
+        logits = model(text, predict=masked).index_fill(-1, banned, float("-inf"))  # (n, V)
+        chosen = choose(logits)
+        text[masked] = chosen
+        sure[masked] = logits.double().softmax(dim=-1).gather(1, chosen[:, None])[:, 0]
+        n_open = n_asked * (n_each - t).clamp(min=0) // n_each
+        masked = least(sure if priority is None else priority, asked, n_open)
+        if not masked.any():
+            break
+        text[masked] = mask_id
+    return text
+
+
+def least(values: Tensor, among: Tensor, counts: Tensor) -> Tensor:
+    """Mark the smallest values of each row.
+
+    Args:
+        values: float (B, T), finite.
+        among: bool (B, T), True = may be marked.
+        counts: int64 (B,), how many of them.
+
+    Returns:
+        bool (B, T); of equal values the one further left comes first.
+    """
+    ranked = values.masked_fill(~among, float("inf")).argsort(dim=1, stable=True)
+    marked = torch.arange(values.shape[1]) < counts[:, None]  # in the order of the ranks
+    return torch.zeros_like(among).scatter(1, ranked, marked) & among

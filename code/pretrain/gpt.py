@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pretrain.attention import KVCache
+from pretrain.blocks import Block, init_weights
 from pretrain.dropout import Dropout
 from pretrain.embeddings import Embeddings, check_attention_mask
-from pretrain.layers import Block, init_weights
 from pretrain.masks import causal_mask, padding_mask, prefix_lm_mask
 
 

@@ -6,15 +6,15 @@ import random
 
 import pytest
 import torch
+
 from benchmarks import baseline_a, equal_time, generation, nanogpt_recipe, quality, steps, timing
 from benchmarks.peers import Shape, bert_pair, gpt_pair, n_parameters
 from benchmarks.rows import score_row
 from benchmarks.text import Split, benchmark_text, small_split
-
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
-from pretrain.paths import ROOT
-from pretrain.tokenization import CharTokenizer
+from pretrain_lab.paths import ROOT
+from pretrain_lab.tokenizers.characters import CharTokenizer
 
 RESULTS = ROOT / "benchmarks" / "results.json"
 

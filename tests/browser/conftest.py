@@ -14,9 +14,9 @@ from playwright.sync_api import Browser
 from visiting import Visitor
 from workshop import Workshop, furnish
 
-import browsing
-from building import find_browser
-from chapters import ChapterError
+from tools.chapters.store import ChapterError
+from tools.editions import browsing
+from tools.editions.building import find_browser
 
 HERE = Path(__file__).parent
 NOT_RUN = pytest.StashKey[str]()

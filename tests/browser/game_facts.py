@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pretrain.paths import DATA, ROOT
+from pretrain_lab.paths import DATA, ROOT
 
 PAGES = {
     "fill-blank": "chapters/01_revolution.html",

@@ -7,9 +7,9 @@ from typing import Any
 from playwright.sync_api import Page
 from visiting import Visit
 
-from book_pages import applet_files
-from pretrain.checkpoints import load_model
-from pretrain.paths import CHECKPOINTS
+from book_pages.weight import applet_files
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.paths import CHECKPOINTS
 
 USE = """globalThis.use = (name) => import(`${ptBook.root}${name}.mjs${ptBook.version}`);
 null"""

@@ -12,7 +12,7 @@ import axe
 from playwright.sync_api import Page
 from visiting import Visitor
 
-import weigh_pages
+from tools.checks import weigh_pages
 
 CHECKS = (
     "requests and console",

@@ -22,9 +22,9 @@ from workshop import Workshop, special_ids, unpacked
 
 from pretrain import masks
 from pretrain.bert import BERT
-from pretrain.checkpoints import load_model
-from pretrain.spans import apply_spans
+from pretrain.span_corruption import apply_spans
 from pretrain.t5 import T5
+from pretrain_lab.checkpoints import load_model
 
 PAGE = "chapters/02_transformer_toolkit.html"
 SENTENCE = "\nTo be, or not to be, that is the question:\n"

@@ -14,9 +14,9 @@ from bs4 import BeautifulSoup
 from playwright.sync_api import Locator, Page, expect
 from visiting import Visitor
 
-from book_pages.made_files import PUBLISHED, SCALING, made
-from book_pages.scaling_rules import RulesError, scaling_rules
-from pretrain.scaling import Law, best_split
+from book_pages.weight.made_files import PUBLISHED, SCALING, made
+from book_pages.weight.scaling_rules import RulesError, scaling_rules
+from pretrain_lab.scaling.laws import Law, best_split
 
 PAGE = "chapters/13_scaling.html"
 MODULES = "_static/applets/start.js"  # a page so light that it opens at once

@@ -13,8 +13,7 @@ from playwright.sync_api import Browser
 from surveying import CHECKS, Survey, survey
 from visiting import Visitor
 
-import pages
-import weigh_pages
+from tools.checks import pages, weigh_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted({*pages.toc_pages(ROOT), *pages.GENERATED} - {"index.html"})
@@ -52,7 +51,7 @@ def test_nothing_is_wrong(seen: Survey, check: str):
 @pytest.mark.parametrize("name", [name for name in PAGES if name not in pages.GENERATED])
 def test_the_recorded_weight_is_true(seen: Survey, name: str):
     recorded = json.loads(weigh_pages.RECORD.read_text(encoding="utf-8"))["pages"]
-    command = "python tools/weigh_pages.py"
+    command = "python -m tools.checks.weigh_pages"
     assert name in recorded, command
     assert sum(seen.weight.values()) == pytest.approx(sum(recorded[name].values()), rel=0.1), (
         command

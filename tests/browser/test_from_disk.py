@@ -9,8 +9,8 @@ from applets import MILLISECONDS, open_applet
 from playwright.sync_api import expect
 from visiting import Visitor
 
-import make_offline
-import pages
+from tools.checks import pages
+from tools.editions import offline as make_offline
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, expect
 from scipy import stats
 from visiting import Visit, Visitor
 
-from pretrain.checkpoints import load_model
+from pretrain_lab.checkpoints import load_model
 
 pytestmark = pytest.mark.slow
 

@@ -8,18 +8,14 @@ import torch
 from torch import Generator, Tensor
 from workshop import Workshop, special_ids
 
-from pretrain.blanks import blank_log_probs, left_log_probs, rescored_log_probs
-from pretrain.checkpoints import load_model
-from pretrain.datasets import load_shakespeare
-from pretrain.generation import generate
+from pretrain.evaluation import blank_log_probs, left_log_probs
+from pretrain.generation import generate, generate_from, unmask
 from pretrain.objectives import random_windows
-from pretrain.questions import (
-    bert_span_log_probs,
-    gpt_span_log_probs,
-)
-from pretrain.rewriting import generate_from
-from pretrain.spans import apply_spans
-from pretrain.unmasking import unmask
+from pretrain.span_corruption import apply_spans
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.corpora.loading import load_shakespeare
+from pretrain_lab.scoring.bayes_rescoring import rescored_log_probs
+from pretrain_lab.scoring.spans import bert_span_log_probs, gpt_span_log_probs
 
 pytestmark = pytest.mark.slow
 CASES = [  # length of the text, gaps

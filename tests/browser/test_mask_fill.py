@@ -15,8 +15,8 @@ from applets import (
 from playwright.sync_api import expect
 from visiting import Visitor
 
-from pretrain.blanks import blank_log_probs
-from pretrain.checkpoints import load_model
+from pretrain.evaluation import blank_log_probs
+from pretrain_lab.checkpoints import load_model
 
 PAGE = "chapters/05_bert.html"
 pytestmark = pytest.mark.slow

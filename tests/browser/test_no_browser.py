@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from building import BROWSERS
+from tools.editions.building import BROWSERS
 
 TEST = "tests/browser/test_visiting.py::test_without_scripts_nothing_runs"
 

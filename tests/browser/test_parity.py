@@ -16,12 +16,12 @@ from safetensors.numpy import save
 from torch import Generator, Tensor
 from workshop import Workshop, special_ids, unpacked
 
-from pretrain.checkpoints import load_model
-from pretrain.datasets import load_shakespeare
 from pretrain.generation import filter_probs
 from pretrain.objectives import random_windows
 from pretrain.positions import relative_position_bucket
-from pretrain.spans import apply_spans
+from pretrain.span_corruption import apply_spans
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.corpora.loading import load_shakespeare
 
 pytestmark = pytest.mark.slow
 NAMES = ("gpt_chars", "bert_chars", "t5_chars")

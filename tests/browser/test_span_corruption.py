@@ -20,10 +20,9 @@ from playwright.sync_api import Locator, expect
 from visiting import Visitor
 from workshop import Workshop, special_ids
 
-from pretrain.checkpoints import load_model
-from pretrain.rewriting import generate_from
-from pretrain.span_noise import count_spans
-from pretrain.spans import SpanCorrupted, apply_spans
+from pretrain.generation import generate_from
+from pretrain.span_corruption import SpanCorrupted, apply_spans, count_spans
+from pretrain_lab.checkpoints import load_model
 
 PAGE = "chapters/06_t5.html"
 NAME = "span-corruption"

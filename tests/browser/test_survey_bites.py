@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from surveying import CHECKS, look, survey
 from visiting import Visitor
 
-import browsing
+from tools.editions import browsing
 
 PAGE = """<!doctype html><html lang="en"><head><link rel="icon" href="data:,">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>A page</title>

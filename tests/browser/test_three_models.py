@@ -20,11 +20,11 @@ from playwright.sync_api import Locator, expect
 from visiting import Visitor
 from workshop import special_ids
 
-from pretrain.blanks import rescored_log_probs
-from pretrain.checkpoints import load_model
 from pretrain.generation import generate
-from pretrain.questions import bert_span_log_probs, gpt_span_log_probs, t5_span_log_probs
-from pretrain.spans import apply_spans
+from pretrain.span_corruption import apply_spans
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.scoring.bayes_rescoring import rescored_log_probs
+from pretrain_lab.scoring.spans import bert_span_log_probs, gpt_span_log_probs, t5_span_log_probs
 
 PAGE = "chapters/07_worldview.html"
 NAME = "three-models"

@@ -19,10 +19,10 @@ from panels import fits, with_modules
 from playwright.sync_api import Locator, expect
 from visiting import Visit, Visitor
 
-from pretrain.blanks import blank_log_probs
+from pretrain.evaluation import blank_log_probs
 from pretrain.generation import generate
-from pretrain.paths import CHECKPOINTS, data_file
-from pretrain.quantized_checkpoints import load_quantized
+from pretrain_lab.compression.quantization import load_quantized
+from pretrain_lab.paths import CHECKPOINTS, data_file
 
 PAGES = {"gpt": "chapters/04_gpt.html", "bert": "chapters/05_bert.html"}
 RECORD = json.loads(data_file("runs", "time_machine.json").read_text(encoding="utf-8"))

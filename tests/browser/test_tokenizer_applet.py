@@ -19,8 +19,8 @@ from playwright.sync_api import Locator, Page, expect
 from token_strings import token_strings
 from visiting import Visitor
 
-from pretrain.checkpoints import load_model
-from pretrain.subwords import SubwordTokenizer, load_tokenizer
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
 pytestmark = pytest.mark.slow
 PAGE = "chapters/03_tokens.html"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-import weigh_pages
-from weigh_pages import KINDS, too_heavy, weigh, weigh_all
+from tools.checks import weigh_pages
+from tools.checks.weigh_pages import KINDS, too_heavy, weigh, weigh_all
 
 SERVED = "http://127.0.0.1:1/"
 

@@ -4,7 +4,7 @@
 import random
 import unicodedata
 
-from pretrain.datasets import load_shakespeare
+from pretrain_lab.corpora.loading import load_shakespeare
 
 EDGES = (
     *("", " ", "  ", "   a", "a   ", "\n", "\n\n", "\t", "a\tb", "\r\n", "\x00", "a\x00b"),

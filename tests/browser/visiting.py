@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from playwright.sync_api import Browser, BrowserContext, Frame, Page, Request, Response, Route
 
-import browsing
+from tools.editions import browsing
 
 MILLISECONDS = 120_000  # a machine under load is slow; no test asserts a time
 WATCH = """window.layoutShifts = [];

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Page
 
-from book_pages import applet_files
-from pretrain.tokenization import CharTokenizer
+from book_pages.weight import applet_files
+from pretrain_lab.tokenizers.characters import CharTokenizer
 
 PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Workshop</title>'
@@ -88,7 +88,7 @@ class Workshop:
 
 
 def special_ids(tokenizer: CharTokenizer) -> dict[str, int]:
-    """Name what `pretrain.spans` needs to know of the vocabulary of T5 on characters."""
+    """Name what `pretrain.span_corruption` needs to know of the vocabulary of T5 on characters."""
     return {
         "first_sentinel_id": tokenizer.ids["<extra_id_0>"],
         "n_sentinels": sum(token.startswith("<extra_id_") for token in tokenizer.specials),

@@ -8,8 +8,8 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-import chapters
-import run_chapters
+from tools.chapters import run as run_chapters
+from tools.chapters import store
 
 TWIN = """\
 # 7 A planted chapter
@@ -36,11 +36,11 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "_text").mkdir(parents=True)
     twin = folder / "_text" / "07_planted.md"
     twin.write_text(TWIN, encoding="utf-8")
-    notebook = chapters.read_twin(twin)
-    path = chapters.notebook_of(twin)
+    notebook = store.read_twin(twin)
+    path = store.notebook_of(twin)
     run_chapters.execute(notebook, path)
     run_chapters.clean(notebook)
-    chapters.write_notebook(path, notebook)
+    store.write_notebook(path, notebook)
     return path
 
 

@@ -23,28 +23,28 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 from transformers import BertConfig, BertModel
 
-from book_pages.quiz_text import Quiz
+from book_pages.directives.quiz_text import Quiz
 from pretrain.attention import MultiHeadAttention, attention
 from pretrain.bert import BERT
-from pretrain.datasets import load_shakespeare
-from pretrain.flops import gpt_flops
+from pretrain.blocks import Block
 from pretrain.generation import filter_probs
 from pretrain.gpt import GPT
-from pretrain.hidden_markov import HiddenMarkovSource
-from pretrain.in_context import calibrate
-from pretrain.intervals import wilson_interval
-from pretrain.layers import Block
 from pretrain.masks import causal_mask
-from pretrain.objectives import causal_targets, corrupt_mlm
-from pretrain.oracles import blank_oracle, causal_oracle
-from pretrain.paths import data_file
-from pretrain.plot_or_review import load_plot_or_review
-from pretrain.probes import control_labels, fit_probe
-from pretrain.quantization import quantize_rows
-from pretrain.spans import SpanCorrupted, apply_spans, corrupt_spans
-from pretrain.subword_training import train_subwords
-from pretrain.subwords import load_tokenizer
-from pretrain.t5 import T5, shift_right
+from pretrain.objectives import causal_targets, corrupt_mlm, shift_right
+from pretrain.span_corruption import SpanCorrupted, apply_spans, corrupt_spans
+from pretrain.t5 import T5
+from pretrain_lab.compression.quantization import quantize_rows
+from pretrain_lab.corpora.loading import load_shakespeare
+from pretrain_lab.interpretability.linear_probes import control_labels, fit_probe
+from pretrain_lab.oracles.hmm import HiddenMarkovSource
+from pretrain_lab.oracles.optimal_losses import blank_oracle, causal_oracle
+from pretrain_lab.paths import data_file
+from pretrain_lab.prompting.answer_scoring import calibrate
+from pretrain_lab.scaling.flops import gpt_flops
+from pretrain_lab.statistics.intervals import wilson_interval
+from pretrain_lab.tasks.subjectivity import load_plot_or_review
+from pretrain_lab.tokenizers.learning import train_subwords
+from pretrain_lab.tokenizers.subwords import load_tokenizer
 
 SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 2, "max_len": 16, "init_std": 0.2}
 HOLES = {"first_sentinel_id": 199, "n_sentinels": 64}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pybtex.database import parse_file
 
-import back_matter
-from back_matter import Bold, bold_terms, glossary, links, normal
-from book_pages import exercises
+from book_pages.directives import exercises
+from tools.chapters import back_matter
+from tools.chapters.back_matter import Bold, bold_terms, glossary, links, normal
 
 NOT_TERMS = {  # bold for emphasis, as a run-in heading, or as one row of a list of rivals
     "Kneser–Ney of order 5", "Kneser–Ney of the best order", "No biases", "At scale",

@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbval_process import nbval
 
-import hygiene
+from tools.chapters import hygiene
 
 Spoil = Callable[[NotebookNode], None]
 

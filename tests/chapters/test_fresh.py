@@ -13,10 +13,8 @@ import pytest
 from matplotlib import image
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-import chapters
-import check_stale
-import definitions
-import fingerprints
+from tools.chapters import definitions, fingerprints, store
+from tools.chapters import stale as check_stale
 
 FILES = {
     "pretrain/__init__.py": "from pretrain.models import Model as Network\n",
@@ -57,9 +55,10 @@ def double(x: "Annotated") -> int:
 def halve(x):
     return x / 2
 ''',
-    "pretrain/checkers/__init__.py": "",
-    "pretrain/checkers/ch07_pla.py": "CHECKERS = {}\n",
-    "pretrain/checkers/ch08_oth.py": "CHECKERS = {}\n",
+    "pretrain_book/__init__.py": "",
+    "pretrain_book/exercises/__init__.py": "",
+    "pretrain_book/exercises/ch07.py": "CHECKERS = {}\n",
+    "pretrain_book/exercises/ch08.py": "CHECKERS = {}\n",
     "pretrain_lab/__init__.py": "",
     "pretrain_lab/room.py": "from .tools import *\n\n\ndef study():\n    return helper()\n",
     "pretrain_lab/tools.py": "def helper():\n    return 6\n",
@@ -75,7 +74,7 @@ double(2)"""
 PNG = "image/png"
 
 
-@pytest.mark.parametrize("path", chapters.notebook_paths(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", store.notebook_paths(), ids=lambda path: path.stem)
 def test_chapter_is_fresh(path: Path):
     reasons = fingerprints.stale_reasons(path)
     assert reasons == [], f"make check CHAPTER={path.name[:2]} executes it again"
@@ -83,8 +82,8 @@ def test_chapter_is_fresh(path: Path):
 
 def test_lock_holds_the_chapters_in_its_one_form():
     lock = fingerprints.read_lock()
-    assert set(lock) == {path.stem for path in chapters.notebook_paths()}
-    written = (chapters.ROOT / fingerprints.LOCK).read_text(encoding="utf-8")
+    assert set(lock) == {path.stem for path in store.notebook_paths()}
+    written = (store.ROOT / fingerprints.LOCK).read_text(encoding="utf-8")
     assert written == fingerprints.lock_text(lock)
 
 
@@ -98,7 +97,7 @@ def book(tmp_path: Path) -> Path:
     (tmp_path / "data" / "run.json").write_text("[1]", encoding="utf-8")
     (tmp_path / "chapters").mkdir()
     cell = new_code_cell(CELL, execution_count=1, outputs=[new_output("stream", text="4\n")])
-    chapters.write_notebook(chapter_of(tmp_path), new_notebook(cells=[cell]))
+    store.write_notebook(chapter_of(tmp_path), new_notebook(cells=[cell]))
     entry = fingerprints.take(chapter_of(tmp_path), ["data/run.json"], tmp_path)
     fingerprints.store("07_planted", entry, tmp_path)
     return tmp_path
@@ -131,7 +130,7 @@ STALE = {
     "acting statement": ("pretrain/models.py", "class Model:", "print()\n\n\nclass Model:", None),
     "star": ("pretrain_lab/tools.py", "6", "7", "pretrain_lab.tools"),
     "other package": ("pretrain_lab/room.py", "helper()", "helper() + 1", "pretrain_lab.room"),
-    "checker": ("pretrain/checkers/ch07_pla.py", "{}", "{1: 2}", "pretrain.checkers.ch07_pla"),
+    "checker": ("pretrain_book/exercises/ch07.py", "{}", "{1: 2}", "pretrain_book.exercises.ch07"),
 }
 FRESH = {
     "comment": ("pretrain/double.py", "  # the plain way", ""),
@@ -143,7 +142,7 @@ FRESH = {
     "unreached class": ("pretrain/models.py", "    pass", "    WIDTH = 3"),
     "for type checkers alone": ("pretrain/annotated.py", "WIDTH = 1", "WIDTH = 2"),
     "unreached module": ("pretrain_lab/spare.py", "7", "8"),
-    "checker of another chapter": ("pretrain/checkers/ch08_oth.py", "{}", "{1: 2}"),
+    "checker of another chapter": ("pretrain_book/exercises/ch08.py", "{}", "{1: 2}"),
 }
 
 
@@ -178,7 +177,7 @@ def test_what_tools_write_after_a_run_is_no_input(book: Path):
 
 
 def test_definitions_come_in_the_order_of_the_floors():
-    code = chapters.ROOT / "code"
+    code = store.ROOT / "code"
     found = definitions.reached(["pretrain.gpt:GPT"], code)
     modules = list(found)
     assert modules.index("pretrain.masks") < modules.index("pretrain.gpt") == len(modules) - 1
@@ -188,16 +187,16 @@ def test_definitions_come_in_the_order_of_the_floors():
 
 def test_an_unnamed_dynamic_import_counts_everything_it_may_mean(book: Path):
     text = 'import importlib\n\n\ndef load(x):\n    return importlib.import_module(f"%s{x}")\n'
-    for begin, expected in (("pretrain_lab.sp", True), ("pretrain.checkers.", False)):
+    for begin, expected in (("pretrain_lab.sp", True), ("pretrain_book.exercises.", False)):
         (book / "code/pretrain/dynamic.py").write_text(text % begin, encoding="utf-8")
         found = definitions.reached(["pretrain.dynamic:load"], book / "code")
         assert ("pretrain_lab.spare" in found) is expected
-        assert "pretrain.checkers.ch08_oth" not in found
+        assert "pretrain_book.exercises.ch08" not in found
 
 
 def test_no_class_is_registered_unseen():
     """What a subclass makes happen on import is not followed, so no class does anything there."""
-    for path in (chapters.ROOT / "code").rglob("*.py"):
+    for path in (store.ROOT / "code").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert "__init_subclass__" not in text
         assert "metaclass=" not in text

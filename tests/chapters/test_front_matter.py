@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-import back_matter
-from book_pages import chapter_map, teaching
-from book_pages.chapter_map import Box, Stage
-from book_pages.exercises import Exercise, exercises_of
+from book_pages.directives import chapter_map, teaching
+from book_pages.directives.chapter_map import Box, Stage
+from book_pages.directives.exercises import Exercise, exercises_of
+from tools.chapters import back_matter
 
 BOXES = [
     Box("chapters/00_start", "Start", None, "Begin"),
@@ -123,7 +123,7 @@ def test_every_exercise_says_what_it_tests_and_nothing_else_does(
 
 
 def test_purposes_are_those_of_the_checkers(exercises: list[Exercise], repository: Path):
-    from pretrain.checkers.registry import find_checker, labels
+    from pretrain_book.exercises.grader import find_checker, labels
 
     purposes = teaching.read_purposes(repository)
     assert set(purposes) == set(labels())

@@ -14,12 +14,9 @@ from pathlib import Path
 
 import pytest
 
-import bring_package
-import chapters
-import fingerprints
-import opening_cell
+from tools.chapters import bring_package, fingerprints, opening_cell, store
 
-NOTEBOOKS = chapters.notebook_paths()
+NOTEBOOKS = store.notebook_paths()
 IMPORTING = "# 7 A chapter\n\n```{code-cell} python\nfrom pretrain.masks import causal_mask\n```\n"
 
 
@@ -40,10 +37,10 @@ def write_project(folder: Path, address: str = "") -> Path:
     """A repository with an address, a package of one line, and the script of the opening cell."""
     (folder / "code" / "pretrain").mkdir(parents=True)
     (folder / "code" / "pretrain" / "__init__.py").write_text("HERE = 1\n")
-    (folder / "tools").mkdir()
+    (folder / "tools" / "chapters").mkdir(parents=True)
     (folder / "chapters").mkdir()
-    script = chapters.ROOT / "tools" / "bring_package.py"
-    (folder / "tools" / script.name).write_bytes(script.read_bytes())
+    script = store.ROOT / "tools" / "chapters" / "bring_package.py"
+    (folder / "tools" / "chapters" / script.name).write_bytes(script.read_bytes())
     (folder / "backend.py").write_text(BACKEND)
     needs = [*NEEDED, *(f"{one}; extra == 'chapters'" for one in FOR_CHAPTERS)]
     write_wheel(folder, "pretrain_book-0.1.0", needs, pth=f"{folder / 'code'}\n")
@@ -81,26 +78,26 @@ def write_wheel(folder: Path, named: str, needs: Sequence[str] = (), pth: str = 
 class TestPlace:
     @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
     def test_every_notebook_that_imports_the_package_has_it_once(self, path: Path):
-        notebook = chapters.read_notebook(path)
+        notebook = store.read_notebook(path)
         places = [i for i, cell in enumerate(notebook.cells) if opening_cell.is_opening(cell)]
         assert places == ([opening_cell.PLACE] if opening_cell.needs_opening(notebook) else [])
 
     def test_twins_do_not_hold_it(self):
-        for path in chapters.twin_paths():
+        for path in store.twin_paths():
             assert "_bring_package" not in path.read_text(encoding="utf-8")
 
     def test_notebook_and_back(self, tmp_path: Path):
         twin = tmp_path / "07_planted.md"
         twin.write_text(IMPORTING, encoding="utf-8")
-        notebook = chapters.read_twin(twin)
+        notebook = store.read_twin(twin)
         assert [opening_cell.is_opening(cell) for cell in notebook.cells] == [False, True, False]
-        chapters.write_twin(twin, notebook)
+        store.write_twin(twin, notebook)
         assert twin.read_text(encoding="utf-8").strip() == IMPORTING.strip()
 
     def test_another_address_makes_no_chapter_stale(self, tmp_path: Path):
         twin = tmp_path / "07_planted.md"
         twin.write_text(IMPORTING, encoding="utf-8")
-        notebook = chapters.read_twin(twin)
+        notebook = store.read_twin(twin)
         before = fingerprints.code_fingerprint(notebook)
         notebook.cells[1] = opening_cell.opening_cell("https://example.org/a/b")
         assert fingerprints.code_fingerprint(notebook) == before
@@ -108,7 +105,7 @@ class TestPlace:
     def test_address_comes_from_the_project(self, tmp_path: Path):
         root = write_project(tmp_path / "a", "https://example.org/a/b")
         assert opening_cell.repository_address(root / "pyproject.toml") == "https://example.org/a/b"
-        assert opening_cell.repository_address(chapters.ROOT / "pyproject.toml") == ""
+        assert opening_cell.repository_address(store.ROOT / "pyproject.toml") == ""
         cell = opening_cell.opening_cell("https://example.org/a/b")
         assert 'address="https://example.org/a/b"' in cell.source
 
@@ -129,7 +126,7 @@ class TestVersions:
         assert bring_package.is_enough(has, least) is enough
 
     def test_requirements_of_the_project_are_understood(self):
-        needed = bring_package.requirements(chapters.ROOT / "pyproject.toml")
+        needed = bring_package.requirements(store.ROOT / "pyproject.toml")
         assert needed["torch"]
         assert {"numpy", "transformers", "ipywidgets", "pooch"} <= set(needed)
         assert "jupyterlab" not in needed  # Colab has a front end of its own
@@ -215,6 +212,6 @@ def test_missing_packages_come_and_torch_stays(elsewhere: Elsewhere):
 def test_a_package_that_is_nowhere_is_pips_own_message(elsewhere: Elsewhere):
     (elsewhere.folder / "wheels" / "gguf-0.19.0-py3-none-any.whl").unlink()
     elsewhere.run("-m", "pip", "uninstall", "--yes", "--quiet", "gguf", "pretrain-book")
-    script = elsewhere.folder / "book" / "tools" / "bring_package.py"
+    script = elsewhere.folder / "book" / "tools" / "chapters" / "bring_package.py"
     with pytest.raises(AssertionError, match=r"pip ended with code 1:(?s:.*)gguf"):
         elsewhere.run(str(script))

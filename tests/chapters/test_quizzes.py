@@ -8,13 +8,13 @@ from collections.abc import Callable
 import pytest
 from quiz_keys import complaints, holds, keys
 
-import chapters
-from book_pages.exercises import quiz_of
-from book_pages.quiz_text import LETTERS, Quiz, parse_quiz, quizzes_of
+from book_pages.directives.exercises import quiz_of
+from book_pages.directives.quiz_text import LETTERS, Quiz, parse_quiz, quizzes_of
+from tools.chapters import store
 
 TEXTS = {
     path.stem: path.read_text(encoding="utf-8")
-    for path in chapters.twin_paths()
+    for path in store.twin_paths()
     if int(path.stem[:2]) < 90
 }
 QUIZZES = {page: list(quizzes_of(text)) for page, text in TEXTS.items()}

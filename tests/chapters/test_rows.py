@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import back_matter
-import chapters
+from tools.chapters import back_matter, store
 
 ROWS = tomllib.loads(Path(__file__).with_name("rows.toml").read_text(encoding="utf-8"))
-PAGES = {path.stem: path for path in back_matter.sources(chapters.ROOT)}
+PAGES = {path.stem: path for path in back_matter.sources(store.ROOT)}
 
 
 @pytest.mark.parametrize("page", ROWS)

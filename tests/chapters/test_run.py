@@ -9,18 +9,17 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-import chapters
-import receipts
-import run_chapters
+from tools.chapters import receipts, store
+from tools.chapters import run as run_chapters
 
 READS = """\
 import json
 from pathlib import Path
 
-import pretrain.paths
+import pretrain_lab.paths
 
 text = Path("../data/sources.toml").read_text()
-_ = pretrain.paths.data_file("checkpoints", "seen_by_compiled_code.bin")
+_ = pretrain_lab.paths.data_file("checkpoints", "seen_by_compiled_code.bin")
 with open("../data/runs/receipts_of_a_test.tmp", "w") as file:
     _ = file.write("[]")
 """
@@ -29,7 +28,7 @@ with open("../data/runs/receipts_of_a_test.tmp", "w") as file:
 @pytest.mark.slow
 class TestExecution:
     def test_counts_run_from_one_and_outputs_are_stored(self, executed: Path):
-        cells = [c for c in chapters.read_notebook(executed).cells if c.cell_type == "code"]
+        cells = [c for c in store.read_notebook(executed).cells if c.cell_type == "code"]
         assert [cell.execution_count for cell in cells] == [1, 2]
         assert cells[0].outputs[0].text == "total: 7\n"
         assert cells[1].outputs[0].data["text/plain"] == "14"
@@ -46,7 +45,7 @@ class TestExecution:
 
     def test_a_cell_that_raises_is_named(self):
         notebook = new_notebook(cells=[new_code_cell("1"), new_code_cell("1 / 0")])
-        with pytest.raises(chapters.ChapterError, match=r"07_planted.*cell 1 raised") as caught:
+        with pytest.raises(store.ChapterError, match=r"07_planted.*cell 1 raised") as caught:
             run_chapters.execute(notebook, Path("07_planted.ipynb"))
         assert "ZeroDivisionError" in str(caught.value)
 
@@ -58,7 +57,7 @@ def test_clean_keeps_results_and_drops_the_rest():
     cell = new_code_cell("1", outputs=outputs, metadata={"execution": {"t": "1"}, "tags": []})
     notebook = new_notebook(cells=[cell], metadata={"widgets": {}})
     run_chapters.clean(notebook)
-    assert notebook.metadata == {**chapters.NOTEBOOK_METADATA, chapters.NOTE: {}}
+    assert notebook.metadata == {**store.NOTEBOOK_METADATA, store.NOTE: {}}
     assert notebook.cells[0].metadata == {"tags": []}
     assert [dict(one.data) for one in notebook.cells[0].outputs] == [{"text/html": "<p>kept</p>"}]
 
@@ -77,7 +76,7 @@ def test_neighbouring_pieces_of_a_stream_become_one():
 def test_error_stream_is_refused():
     output = new_output("stream", name="stderr", text="UserWarning: careful")
     notebook = new_notebook(cells=[new_code_cell("1", outputs=[output], execution_count=3)])
-    with pytest.raises(chapters.ChapterError, match=r"cell \[3\] wrote to the error stream"):
+    with pytest.raises(store.ChapterError, match=r"cell \[3\] wrote to the error stream"):
         run_chapters.refuse_noise(notebook, "07_planted.ipynb")
 
 
@@ -85,7 +84,7 @@ def test_notebook_that_differs_from_its_twin_is_not_run(planted: Path):
     notebook = nbformat.read(planted, as_version=4)
     notebook.cells[1].source = "1 + 1"
     nbformat.write(notebook, planted)
-    with pytest.raises(chapters.ChapterError, match="make sync first"):
+    with pytest.raises(store.ChapterError, match="make sync first"):
         run_chapters.run_chapter(planted)
 
 

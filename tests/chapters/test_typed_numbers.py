@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import chapters
-import typed_numbers
-from typed_numbers import findings
+from tools.chapters import store, typed_numbers
+from tools.chapters.typed_numbers import findings
 
 TYPED = {
     "percentage": "On unseen plays it names 43 % of the characters.",
@@ -67,8 +66,7 @@ def test_no_chapter_holds_a_typed_result_without_a_reason():
 def test_every_exception_is_needed_and_has_its_reason():
     reasons = typed_numbers.allowed()
     sentences = {
-        twin.stem: [finding.sentence for finding in findings(twin)]
-        for twin in chapters.twin_paths()
+        twin.stem: [finding.sentence for finding in findings(twin)] for twin in store.twin_paths()
     }
     unused = [
         (chapter, piece)

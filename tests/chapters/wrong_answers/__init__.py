@@ -8,7 +8,7 @@ way than the checker computes them, by hand where that is feasible.
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from pretrain.checkers.registry import MODULES
+from pretrain_book.exercises.grader import MODULES
 
 
 class Planted(NamedTuple):

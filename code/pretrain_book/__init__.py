@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The furniture of the notebooks: numbers, figures, widgets, exercises."""

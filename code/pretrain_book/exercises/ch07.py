@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""Checkers of chapter 7: bits of a text, perplexity and accuracy, prefixes, equal predictions."""
+
+import math
+
+from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers, Words
+from pretrain_book.exercises.grader import Checker, Part
+from pretrain_book.exercises.predicates import Mistake, acts_like, at, equals, near
+
+LENGTH, ASKED = 512, 0.15
+PERPLEXITY = {"gpt": 18.4, "bert": 3.99}
+"""A text's tokens, BERT's share of them, and the perplexities of GPT-1 and BERT-Base."""
+MODEL_B = (0.9, 0.9, 0.9, 0.3)
+"""Probability of the true token at four blanks."""
+PREFIXES = ((5, 2), (8, 1), (6, 6), (9, 4), (7, 0))
+"""Tokens, and how many of them are the prefix."""
+WINDOWS, T5_WINDOW, T5_CUT, T5_SPANS = 1000, 64, 10, 3
+
+
+def information() -> Checker:
+    """Count the bits of loss that a text gives to two models."""
+    gpt, bert = math.log2(PERPLEXITY["gpt"]), math.log2(PERPLEXITY["bert"])
+    n_gpt, n_bert = LENGTH - 1, round(ASKED * LENGTH)
+    of_gpt = Part(
+        Number("bits"),
+        near(n_gpt * gpt, rel=5e-4),
+        (
+            Mistake(near(n_gpt * gpt * math.log(2), rel=5e-4), "that is in nats; use base 2."),
+            Mistake(near(LENGTH * gpt, rel=5e-4), "the first token has nothing before it."),
+            Mistake(
+                near(n_gpt * PERPLEXITY["gpt"]),
+                "perplexities do not add up; their logarithms do.",
+            ),
+            Mistake(near(gpt), "that is for one token."),
+        ),
+        "one logarithm of the perplexity for each token that is predicted.",
+    )
+    of_bert = Part(
+        Number("bits"),
+        near(n_bert * bert, ASKED * LENGTH * bert, rel=2e-3),
+        (
+            Mistake(near(n_bert * bert * math.log(2)), "that is in nats; use base 2."),
+            Mistake(near(LENGTH * bert, n_gpt * bert), "BERT predicts 15 % of the tokens."),
+            Mistake(
+                near(n_bert * PERPLEXITY["bert"]),
+                "perplexities do not add up; their logarithms do.",
+            ),
+        ),
+        "one logarithm of the perplexity for each hidden token.",
+    )
+    learn = Part(
+        Choice(("yes", "no")),
+        equals("no"),
+        (Mistake(equals("yes"), "a fair coin costs a bit each time, and teaches nothing."),),
+        "what of a loss can never be learned away?",
+    )
+    follows = "What is left at the optimum teaches nothing, however many bits it is."
+    return Checker(
+        "ex-wld-information", "warm-up", {"gpt": of_gpt, "bert": of_bert, "b": learn}, follows
+    )
+
+
+def perplexity() -> Checker:
+    """Compute accuracy and perplexity of two models that disagree."""
+    b_bits = sum(-math.log2(p) for p in MODEL_B) / 4
+    right = [1 / 0.4, 2**b_bits]
+    accuracy = Part(
+        Numbers((2,), "share of model A, of model B"),
+        near([1.0, 3 / 4]),
+        (
+            Mistake(near([100, 75]), "those are percentages; a share lies between 0 and 1."),
+            Mistake(
+                at(0, near(0.4)), "0.4 is enough when every other token has less: it comes first."
+            ),
+            Mistake(at(1, near(1.0)), "at the last blank B prefers another token."),
+        ),
+        "at how many of four blanks does the true token come first?",
+    )
+    perplexities = Part(
+        Numbers((2,), "perplexity of model A, of model B"),
+        near(right),
+        (
+            Mistake(near([math.log2(right[0]), b_bits]), "those are bits; raise 2 to their power."),
+            Mistake(
+                at(1, near(sum(1 / p for p in MODEL_B) / 4)),
+                "average the logarithms first, then take the power.",
+            ),
+            Mistake(
+                at(1, near(4 / sum(MODEL_B))), "the mean is over logarithms, not probabilities."
+            ),
+            Mistake(near(right[::-1]), "A and B are swapped."),
+        ),
+        "2 to the mean number of bits of the true tokens.",
+    )
+    same = Part(
+        Choice(("yes", "no")),
+        equals("no"),
+        (Mistake(equals("yes"), "compare BERT and GPT by Bayes' rule in the table."),),
+        "sort the models of the study by both.",
+    )
+    parts = {"accuracy": accuracy, "perplexity": perplexities, "b": same}
+    follows = "The more accurate model has the higher perplexity."
+    return Checker("ex-wld-perplexity", "warm-up", parts, follows)
+
+
+def prefix() -> Checker:
+    """Count the permissions under a prefix mask, and judge a model that never saw one."""
+    count = Part(
+        Function("permissions(n_tokens, prefix_len)", PREFIXES, Number(whole=True)),
+        acts_like(lambda t, p: t * (t + 1) // 2 + p * (p - 1) // 2, PREFIXES),
+        (
+            Mistake(
+                acts_like(lambda t, p: t * (t + 1) // 2, PREFIXES), "that is the triangle alone."
+            ),
+            Mistake(
+                acts_like(lambda t, p: t * (t + 1) // 2 + p * p, PREFIXES),
+                "half of the prefix's square lies in the triangle already.",
+            ),
+            Mistake(
+                acts_like(lambda t, p: t * (t + 1) // 2 + p * (t - p), PREFIXES),
+                "the prefix does not read what comes after it.",
+            ),
+            Mistake(
+                acts_like(lambda t, p: t * (t - 1) // 2 + p * (p + 1) // 2, PREFIXES),
+                "every token reads itself as well: count the diagonal.",
+            ),
+            Mistake(acts_like(lambda t, p: t * t, PREFIXES), "that is the open mask."),
+        ),
+        "count the triangle, then the pairs that the prefix adds above its diagonal.",
+    )
+    usable = Part(
+        Numbers((None,), "tokens of five, prefix of two"),
+        near([3, 4, 5], rel=0),
+        (
+            Mistake(
+                near([2, 3, 4, 5], [1, 2, 3, 4, 5], rel=0),
+                "token 1 reads token 2, so the answer there is in view.",
+            ),
+            Mistake(
+                near([4, 5], rel=0), "what the prefix's last token predicts is not in the prefix."
+            ),
+            Mistake(near([1, 2], rel=0), "those are the prefix, which is given."),
+        ),
+        "which tokens are predicted by a row that cannot read them?",
+    )
+    inside = Part(
+        Choice(("rises", "falls", "stays")),
+        equals("rises"),
+        (
+            Mistake(equals("falls"), "the answers are in view, but it never learned to look."),
+            Mistake(equals("stays"), "each token of the prefix now reads keys it never read."),
+        ),
+        "run it on windows of 128 with a prefix of 64.",
+    )
+    parts = {"permissions": count, "usable": usable, "inside": inside}
+    follows = "Trained weights fit one mask; another one needs training."
+    return Checker("ex-wld-prefix", "derivation", parts, follows)
+
+
+def speed() -> Checker:
+    """Compare models at equal numbers of predictions."""
+    labels = T5_CUT + T5_SPANS + 2
+    of_bert = Part(
+        Number("windows"),
+        near(WINDOWS / ASKED),
+        (
+            Mistake(near(WINDOWS * ASKED), "BERT makes fewer predictions, so it needs more."),
+            Mistake(near(WINDOWS / (1 - ASKED)), "15 % are predicted, 85 % are not."),
+            Mistake(near(1 / ASKED), "that is the factor; how many windows is it?"),
+        ),
+        "divide by the share of tokens that BERT predicts.",
+    )
+    of_t5 = Part(
+        Number("windows"),
+        near(WINDOWS * T5_WINDOW / labels, rel=0.01),
+        (
+            Mistake(
+                near(WINDOWS * T5_WINDOW / T5_CUT),
+                "that counts text alone; sentinels and the end are predictions too.",
+            ),
+            Mistake(
+                near(WINDOWS * T5_WINDOW / (labels - 1), WINDOWS * T5_WINDOW / (labels - 2)),
+                "the target ends with one more sentinel and </s>.",
+            ),
+            Mistake(near(WINDOWS / ASKED), "that is BERT's number; T5 predicts sentinels as well."),
+            Mistake(near(T5_WINDOW / labels), "that is the factor; how many windows is it?"),
+        ),
+        "count the labels of a window of 64: text, sentinels, end.",
+    )
+    nearer = Part(
+        Choice(("gpt", "bert", "equal")),
+        equals("gpt"),
+        (
+            Mistake(equals("equal"), "so it would be if predictions were all that counts."),
+            Mistake(equals("bert"), "read GPT's curve at the step with as many predictions."),
+        ),
+        "compare the two distances to the optimum.",
+    )
+    parts = {"bert": of_bert, "t5": of_t5, "nearer": nearer}
+    follows = "A number of predictions is a cost; what each teaches is another matter."
+    return Checker("ex-wld-speed", "experiment", parts, follows)
+
+
+def generate() -> Checker:
+    """Sort four reasons why BERT does not write."""
+    mask = Part(
+        Words(2, "reasons"),
+        lambda reasons: set(reasons) == {"no order", "cost"},
+        (
+            Mistake(
+                lambda reasons: "unusual state" in reasons,
+                "a text full of [MASK] is unusual only because training showed none.",
+            ),
+            Mistake(
+                lambda reasons: "length" in reasons,
+                "no mask fixes a length; an end token was never trained.",
+            ),
+            Mistake(lambda reasons: len(set(reasons)) == 1, "name two different reasons."),
+        ),
+        "use the four names, and ask of each whether another training would remove it.",
+    )
+    training = Part(
+        Words(2, "reasons"),
+        lambda reasons: set(reasons) == {"unusual state", "length"},
+        (
+            Mistake(
+                lambda reasons: "cost" in reasons,
+                "without a triangle every new token changes all states, whatever was trained.",
+            ),
+            Mistake(
+                lambda reasons: "no order" in reasons,
+                "if all tokens read each other, no order of writing is given.",
+            ),
+        ),
+        "use the four names, and ask of each whether another training would remove it.",
+    )
+    follows = "Masked diffusion models change the training, and keep the open mask."
+    return Checker("ex-wld-generate", "extension", {"mask": mask, "training": training}, follows)
+
+
+CHECKERS = {
+    "ex-wld-information": information,
+    "ex-wld-perplexity": perplexity,
+    "ex-wld-prefix": prefix,
+    "ex-wld-speed": speed,
+    "ex-wld-generate": generate,
+}

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""Dated facts about pre-training: steps on the way, published scores, corpora.
+
+Sources: data/timeline.toml names one for every entry, with the place where the date or the number
+stands.
+
+Implements reading and checking of that file, dates of three precisions as decimal years, and a
+drawing of who mended whose limit. Leaves out: everything after instruction tuning (2022), and
+vision, whose part of the story is told in chapter 1.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from pretrain_book.style import BASELINES, INK, STYLE, Style
+from pretrain_lab.paths import data_file
+
+KINDS: dict[str, tuple[str, Style]] = {
+    "compression": ("any data", BASELINES[3]),
+    "words": ("word vectors", BASELINES[1]),
+    "whole": ("recurrent", BASELINES[2]),
+    "decoder": ("decoder", STYLE["gpt"]),
+    "encoder": ("encoder", STYLE["bert"]),
+    "both": ("both stacks", STYLE["t5"]),
+}
+"""Kind of a network -> title of its column and look of its marks."""
+_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
+_ROW, _LANE, _DATES = 0.28, 1.06, 0.75  # inches: a line, a column, the column of dates
+
+
+@dataclass(frozen=True)
+class Step:
+    """One idea, what it could not do, and which later step mended that."""
+
+    name: str
+    date: str
+    kind: str
+    idea: str
+    limit: str
+    next: str
+    """Name of the step that mended the limit; empty for the last."""
+    fix: str
+    """What that step changed."""
+    key: str
+    """Entry in chapters/references.bib."""
+    seen: str
+
+
+@dataclass(frozen=True)
+class Score:
+    """A published score of the GLUE benchmark."""
+
+    name: str
+    date: str
+    value: float
+    kind: str
+    key: str
+    seen: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text that a published model was pre-trained on."""
+
+    name: str
+    model: str
+    date: str
+    gigabytes: float
+    other: str
+    """A second measure of the size; empty when the source gives none."""
+    source: str
+    filter: str
+    passes: str
+    key: str
+    seen: str
+
+
+@dataclass(frozen=True)
+class Share:
+    """One part of GPT-3's training mix: billions of tokens, weight in %, passes as printed."""
+
+    name: str
+    tokens: float
+    weight: float
+    passes: float
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """All entries of the file, each group in the order of its dates (the mix as printed)."""
+
+    steps: tuple[Step, ...]
+    scores: tuple[Score, ...]
+    corpora: tuple[Corpus, ...]
+    mix: tuple[Share, ...]
+
+
+@cache
+def load_timeline() -> Timeline:
+    """Read data/timeline.toml.
+
+    Returns:
+        The entries, steps and scores from the earliest to the latest.
+
+    Raises:
+        ValueError: A date, a kind or a successor that cannot be.
+    """
+    found = tomllib.loads(data_file("timeline.toml").read_text(encoding="utf-8"))
+    steps = tuple(sorted((Step(**entry) for entry in found["step"]), key=_when))
+    scores = tuple(sorted((Score(**entry) for entry in found["score"]), key=_when))
+    corpora = tuple(sorted((Corpus(**entry) for entry in found["corpus"]), key=_when))
+    check_steps(steps)
+    return Timeline(steps, scores, corpora, tuple(Share(**entry) for entry in found["mix"]))
+
+
+def decimal_year(date: str) -> float:
+    """Place a date on an axis of years.
+
+    Args:
+        date: YYYY, YYYY-MM or YYYY-MM-DD; where month or day are missing, the middle is taken.
+
+    Returns:
+        The year with its fraction, to about a day.
+
+    Raises:
+        ValueError: Another form, or no such month or day.
+    """
+    match = _DATE.fullmatch(date)
+    if not match:
+        raise ValueError(f"expected a date YYYY, YYYY-MM or YYYY-MM-DD, got {date!r}")
+    year, month, day = (None if part is None else int(part) for part in match.groups())
+    if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
+        raise ValueError(f"expected a month in 01..12 and a day in 01..31, got {date!r}")
+    assert year is not None  # the pattern needs it
+    if month is None:
+        return year + 0.5
+    return year + (month - 1 + (0.5 if day is None else (day - 0.5) / 31)) / 12
+
+
+def check_steps(steps: Sequence[Step]) -> None:
+    """Refuse steps whose successor is unknown or came earlier.
+
+    Args:
+        steps: Steps in any order.
+
+    Raises:
+        ValueError: An unknown kind, an unknown successor, one that is not later, or a change
+            without a successor.
+    """
+    named = {step.name: step for step in steps}
+    for step in steps:
+        if step.kind not in KINDS:
+            raise ValueError(f"expected a kind from {list(KINDS)}, got {step.kind!r}")
+        if bool(step.next) != bool(step.fix):
+            raise ValueError(f"expected both `next` and `fix` or neither, for {step.name!r}")
+        if step.next and step.next not in named:
+            raise ValueError(f"expected a step named {step.next!r} after {step.name!r}, got none")
+        if step.next and _when(named[step.next]) <= _when(step):
+            raise ValueError(f"expected {step.next!r} to be later than {step.name!r}")
+
+
+def lineage_size(n_steps: int) -> tuple[float, float]:
+    """Say how large a figure `draw_lineage` needs.
+
+    Args:
+        n_steps: Number of steps.
+
+    Returns:
+        Width and height, in inches.
+    """
+    return _DATES + _LANE * len(KINDS), _ROW * (n_steps + 1.2)
+
+
+def draw_lineage(ax: Axes, steps: Sequence[Step]) -> None:
+    """Draw steps from top to bottom, a column for each kind, a line to the step that mended it.
+
+    Args:
+        ax: Axes to draw on, of `lineage_size`; the unit is an inch.
+        steps: Steps in the order of their dates.
+
+    Raises:
+        ValueError: As `check_steps`.
+    """
+    check_steps(steps)
+    width, height = lineage_size(len(steps))
+    ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
+    ax.axis("off")
+    left = {kind: _DATES + _LANE * n + 0.1 for n, kind in enumerate(KINDS)}
+    places = {s.name: (left[s.kind], height - _ROW * (n + 1.6)) for n, s in enumerate(steps)}
+    for kind, x in left.items():
+        ax.text(x - 0.05, height - 0.12, KINDS[kind][0], fontsize=8.5, weight="bold", va="center")
+    for step in steps:
+        if step.next:
+            ends = zip(places[step.name], places[step.next], strict=True)
+            ax.plot(*ends, color="#b5b5b5", linewidth=1.0, zorder=1)
+        _draw_step(ax, step, *places[step.name])
+
+
+def _draw_step(ax: Axes, step: Step, x: float, y: float) -> None:
+    """Draw one step: its date on the left, its mark, and its name on a white card."""
+    look = KINDS[step.kind][1]
+    card: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+    text: dict[str, Any] = {"fontsize": 8, "va": "center", "color": INK}
+    ax.text(0.02, y, step.date, **text)
+    ax.plot([x], [y], marker=look.marker, color=look.color, markersize=6, zorder=3)
+    ax.text(x + 0.11, y, step.name, bbox=card, **text)
+
+
+def _when(entry: Step | Score | Corpus) -> float:
+    """Give the date of an entry as a decimal year, to sort by."""
+    return decimal_year(entry.date)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What the studies need beside the models: one room a topic."""

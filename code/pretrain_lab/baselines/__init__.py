@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Models that count: what a network must beat."""

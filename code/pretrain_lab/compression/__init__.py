@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Make a trained model smaller: fewer bits, fewer weights."""

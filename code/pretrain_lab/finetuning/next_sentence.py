@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""BERT's second objective: does the second segment follow the first?
+
+Papers: Devlin et al. 2019 (arXiv:1810.04805), section 3.1 and appendix A.2; Lan et al. 2020
+(ALBERT, arXiv:1909.11942), section 3.1, which asks for the order of two neighbours instead.
+
+Implemented: the pooler and a classifier on a BERT, and the loss of masked tokens plus pairs, in
+the form that `pretrain.training.fit` takes. Left out: what fine-tuning puts in the classifier's
+place (chapter 9).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from pretrain.bert import BERT
+from pretrain.objectives import IGNORE_INDEX, BatchLoss, corrupt_mlm, note_settings
+from pretrain_lab.tasks.sentence_pairs import (
+    Pairs,
+    Segments,
+    next_sentence_pairs,
+    sentence_order_pairs,
+    true_pairs,
+)
+from pretrain_lab.tokenizers.segments import Packed, pack_ids
+from pretrain_lab.tokenizers.subwords import SubwordTokenizer
+
+PAIRINGS: dict[str, Callable[..., Pairs]] = {
+    "none": true_pairs,
+    "next": next_sentence_pairs,
+    "order": sentence_order_pairs,
+}
+"""What a pair is asked: nothing, whether B follows A, whether the two are in their order."""
+
+
+class NextSentenceBERT(nn.Module):
+    """A BERT with a pooler and a classifier of pairs, beside its masked-LM head."""
+
+    def __init__(self, bert: BERT, *, n_classes: int = 2) -> None:
+        """Put the two layers on a BERT, which stays what it is and is trained with them.
+
+        Args:
+            bert: Made with n_segments >= 2.
+            n_classes: Number of classes.
+
+        Raises:
+            ValueError: A BERT that cannot tell two segments apart.
+
+        Source: Devlin et al. 2019 (arXiv:1810.04805), section 3.1, and its released code: the
+            pooler is a dense layer with tanh on the state at [CLS].
+        """
+        super().__init__()
+        if bert.options["n_segments"] < 2:
+            raise ValueError(
+                f"expected a BERT with n_segments >= 2, got {bert.options['n_segments']}"
+            )
+        self.options = {**bert.options, "n_classes": n_classes}
+        self.bert = bert
+        self.pooler = nn.Linear(bert.options["d_model"], bert.options["d_model"])
+        self.classifier = nn.Linear(bert.options["d_model"], n_classes)
+        for layer in (self.pooler, self.classifier):
+            nn.init.normal_(layer.weight, std=bert.options["init_std"])
+            nn.init.zeros_(layer.bias)
+
+    def pool(self, states: Tensor) -> Tensor:
+        """Reduce hidden states (B, T, D) to one vector for each row, (B, D)."""
+        return torch.tanh(self.pooler(states[:, 0]))
+
+    def forward(self, batch: Packed, *, predict: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Score the tokens and the pair of every row, in one pass of the encoder.
+
+        Args:
+            batch: B rows that start with [CLS].
+            predict: bool (B, T), n of them True: where tokens are scored; None = everywhere.
+
+        Returns:
+            Logits of tokens, float (n, V) or (B, T, V), and of classes, float (B, 2).
+
+        Raises:
+            ValueError: As `BERT.encode`.
+        """
+        states = self.bert.encode(batch.ids, batch.attention_mask, batch.segment_ids)
+        logits: Tensor = self.bert.head(states if predict is None else states[predict])
+        return logits, self.classifier(self.pool(states))
+
+
+def pack_segments(segments: Segments, pairs: Pairs, tokenizer: SubwordTokenizer) -> Packed:
+    """Lay out drawn pairs for BERT.
+
+    Args:
+        segments: Where the pairs were drawn from.
+        pairs: n of them.
+        tokenizer: Has [CLS], [SEP] and [PAD].
+
+    Returns:
+        Ids, segment ids and padding mask, each (n, T).
+    """
+    texts = zip(segments.tokens(pairs.first), segments.tokens(pairs.second), strict=True)
+    roles = {name: getattr(tokenizer, name) for name in ("cls_id", "sep_id", "pad_id")}
+    return pack_ids(list(texts), **roles)
+
+
+def next_sentence_loss(
+    segments: Segments,
+    tokenizer: SubwordTokenizer,
+    *,
+    batch_size: int,
+    pairing: str = "next",
+    **masking: Any,
+) -> BatchLoss:
+    """Make the sum of two mean losses: of masked tokens, and of the answers about pairs.
+
+    Args:
+        segments: From `pretrain_lab.tasks.sentence_pairs.find_segments`.
+        tokenizer: The vocabulary of the segments.
+        batch_size: Pairs in a batch B.
+        pairing: "next" (BERT), "order" (ALBERT), or "none": true neighbours, masked tokens only.
+        masking: `select_prob`, `mask_prob` and `random_prob` of `corrupt_mlm`.
+
+    Returns:
+        A function of a `NextSentenceBERT` and a generator; nats per selected token plus nats per
+        pair.
+
+    Raises:
+        ValueError: Another pairing.
+
+    Source: Devlin et al. 2019 (arXiv:1810.04805), appendix A.2.
+    """
+    if pairing not in PAIRINGS:
+        raise ValueError(f"expected a pairing from {sorted(PAIRINGS)}, got {pairing!r}")
+    special: dict[str, Any] = {
+        "mask_id": tokenizer.mask_id,
+        "vocab_size": tokenizer.vocab_size,
+        "special_ids": tokenizer.special_ids,
+    }
+
+    def loss(model: nn.Module, generator: Generator) -> Tensor:
+        """Draw pairs, corrupt them, and score tokens and pairs."""
+        pairs = PAIRINGS[pairing](segments, batch_size, generator=generator)
+        batch = pack_segments(segments, pairs, tokenizer)
+        read, labels, _ = corrupt_mlm(batch.ids, generator=generator, **special, **masking)
+        selected = labels != IGNORE_INDEX
+        logits, classes = model(batch._replace(ids=read), predict=selected)
+        total = F.cross_entropy(logits, labels[selected], reduction="sum")
+        masked = total / max(int(selected.sum()), 1)  # a batch may select nothing
+        return masked if pairing == "none" else masked + F.cross_entropy(classes, pairs.labels)
+
+    return note_settings(
+        loss, segments.ids, kind="masked pairs", pairing=pairing, batch_size=batch_size,
+        max_tokens=int(segments.lens.max()), mask_id=tokenizer.mask_id,
+        special_ids=list(tokenizer.special_ids), **masking,
+    )  # fmt: skip

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Giving each word of a text a class: a backbone and one linear layer over each word's last token.
+
+Paper: Devlin et al. 2019 (arXiv:1810.04805), section 5.3, names of persons and places by BERT; they
+read a word at its first piece. At its last piece a left-to-right model has read the whole word,
+too, so we take that one for all.
+
+Implemented: one tagger over a GPT, a BERT or a T5's encoder; the loss per word; the most probable
+class of every word. Left out: layers that forbid impossible sequences of classes.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from pretrain.evaluation import evaluating
+from pretrain.objectives import BatchLoss
+from pretrain_lab.finetuning.sequence_classification import length_batches, pad_texts, read_states
+
+
+class Words(NamedTuple):
+    """A text in tokens, and where its words end."""
+
+    ids: Tensor
+    """int64 (T,), token ids."""
+    ends: Tensor
+    """int64 (W,), place of the last token of each word."""
+
+
+class WordTagger(nn.Module):
+    """A backbone and one new linear layer over the state of each word's last token."""
+
+    def __init__(self, backbone: Any, n_classes: int) -> None:
+        """Put an untrained layer on a backbone.
+
+        Args:
+            backbone: A GPT, a BERT or a T5, trained or not. It is not copied: training the tagger
+                changes it.
+            n_classes: Number of classes C.
+
+        Raises:
+            ValueError: Fewer than two classes.
+        """
+        super().__init__()
+        if n_classes < 2:
+            raise ValueError(f"expected n_classes >= 2, got {n_classes}")
+        self.backbone = backbone
+        self.head = nn.Linear(backbone.options["d_model"], n_classes)
+        nn.init.normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, texts: Sequence[Words], pad_id: int) -> Tensor:
+        """Score the classes of all words of some texts.
+
+        Args:
+            texts: One or more.
+            pad_id: Fills the shorter rows.
+
+        Returns:
+            float (N, C), the words of the first text, then those of the second, and so on.
+
+        Raises:
+            ValueError: A text has no token or no word, or a word ends outside its text.
+        """
+        for text in texts:
+            if len(text.ends) == 0 or not 0 <= int(text.ends.min()) <= int(text.ends.max()) < len(
+                text.ids
+            ):
+                raise ValueError(
+                    f"expected words that end at 0..{len(text.ids) - 1}, got {text.ends.tolist()}"
+                )
+        states = read_states(self.backbone, *pad_texts([text.ids for text in texts], pad_id))
+        words = [row[text.ends] for row, text in zip(states, texts, strict=True)]
+        logits: Tensor = self.head(torch.cat(words))
+        return logits
+
+
+def tagging_loss(
+    texts: Sequence[Words], classes: Sequence[Sequence[int]], *, batch_size: int, pad_id: int
+) -> BatchLoss:
+    """Make the loss of a tagger on tagged texts, pass after pass.
+
+    Args:
+        texts: The texts.
+        classes: The class of each word of each, 0..C-1.
+        batch_size: Texts in a batch B.
+        pad_id: Fills the shorter rows of a batch.
+
+    Returns:
+        A function of tagger and generator, for one training; mean loss in nats per word.
+
+    Raises:
+        ValueError: No texts, or another number of classes than words.
+    """
+    n_words, n_classes = [len(t.ends) for t in texts], [len(c) for c in classes]
+    if not texts or n_words != n_classes:
+        raise ValueError(
+            f"expected a class for each word, got {sum(n_words)} words and {sum(n_classes)} "
+            f"classes in {len(texts)} and {len(classes)} texts"
+        )
+    lengths = [len(text.ids) for text in texts]
+    left: list[list[int]] = []
+
+    def loss(model: nn.Module, generator: Generator) -> Tensor:
+        """Take the next batch and score the classes of its words."""
+        if not left:
+            left.extend(length_batches(lengths, batch_size, generator))
+        batch = left.pop(0)
+        logits = model([texts[i] for i in batch], pad_id)
+        return F.cross_entropy(logits, torch.tensor([c for i in batch for c in classes[i]]))
+
+    return loss
+
+
+@torch.no_grad()
+def tag_words(
+    tagger: WordTagger, texts: Sequence[Words], *, pad_id: int, batch_size: int = 64
+) -> list[list[int]]:
+    """Choose the most probable class of every word.
+
+    Args:
+        tagger: Read in evaluation mode.
+        texts: The texts.
+        pad_id: Fills the shorter rows of a batch.
+        batch_size: Texts at once.
+
+    Returns:
+        The classes of each text, in the order of the texts.
+
+    Raises:
+        ValueError: batch_size < 1, or as `WordTagger.forward`.
+    """
+    if batch_size < 1:
+        raise ValueError(f"expected batch_size >= 1, got {batch_size}")
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i].ids))
+    found: list[list[int]] = [[] for _ in texts]
+    with evaluating(tagger):
+        for start in range(0, len(order), batch_size):
+            batch = order[start : start + batch_size]
+            best = tagger([texts[i] for i in batch], pad_id).argmax(dim=-1)
+            parts = best.split([len(texts[i].ends) for i in batch])
+            for i, part in zip(batch, parts, strict=True):
+                found[i] = part.tolist()
+    return found

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Folders in the form of Hugging Face checkpoints: found or fetched, read and written.
+
+Implemented: config.json, and weights as safetensors, in one file or in shards with an index; what
+cannot be read is named. Left out: every other format of weights, for loading them may run code.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from pretrain.run_state import CheckpointError
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+
+
+def find_folder(path_or_id: str | Path) -> Path:
+    """Give the folder itself, or fetch what a hub id names.
+
+    Args:
+        path_or_id: A folder, or an id such as "openai-community/gpt2"; an existing folder wins.
+
+    Returns:
+        The folder, or the one into which huggingface_hub has put the files.
+
+    Raises:
+        FileNotFoundError: Neither a folder nor the form of an id.
+        CheckpointError: The hub cannot be reached, or has no such repository.
+    """
+    path = Path(path_or_id)
+    if path.is_dir():
+        return path
+    if path.exists() or not re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", str(path_or_id)):
+        raise FileNotFoundError(
+            f"expected a folder with config.json and {WEIGHTS}, or a hub id such as "
+            f"'google-bert/bert-base-uncased', got {str(path_or_id)!r}"
+        )
+    try:
+        from huggingface_hub import snapshot_download
+
+        patterns = ["config.json", "model*.safetensors", INDEX]
+        return Path(snapshot_download(str(path_or_id), allow_patterns=patterns))
+    except (ImportError, OSError, ValueError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(
+            f"no folder {str(path_or_id)!r} here, and the hub gave no repository of that id "
+            f"({type(error).__name__}: {first})"
+        ) from error
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """Read a file that holds one JSON object.
+
+    Args:
+        file: The file.
+
+    Returns:
+        The object.
+
+    Raises:
+        CheckpointError: The file is missing, damaged, or holds something else.
+    """
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(f"expected {file.name} in {file.parent}, found none") from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{file} cannot be read ({error})") from error
+    if not isinstance(content, dict):
+        raise CheckpointError(f"expected a JSON object in {file}, got {type(content).__name__}")
+    return content
+
+
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """Read all tensors, from one file or from the shards that the index lists.
+
+    Args:
+        folder: Holds model.safetensors, or its shards and their index.
+
+    Returns:
+        The tensors by name.
+
+    Raises:
+        CheckpointError: A file is missing or damaged, or does not hold what the index says.
+    """
+    if (folder / WEIGHTS).exists():
+        return _read_file(folder / WEIGHTS)
+    if not (folder / INDEX).exists():
+        other = sorted(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".h5"))
+        hint = f"; {other} may run code when it is loaded and is never opened" if other else ""
+        raise CheckpointError(f"expected {WEIGHTS} (or {INDEX}) in {folder}, found none{hint}")
+    listed = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(listed, dict) or not all(isinstance(v, str) for v in listed.values()):
+        raise CheckpointError(f"expected a weight_map of tensor and file names in {folder / INDEX}")
+    found: dict[str, Tensor] = {}
+    for shard in sorted(set(listed.values())):
+        tensors = _read_file(folder / shard)
+        check_names({n for n, s in listed.items() if s == shard}, set(tensors), folder / shard)
+        found |= tensors
+    return found
+
+
+def _read_file(file: Path) -> dict[str, Tensor]:
+    """Read the tensors of one safetensors file."""
+    try:
+        with safe_open(file, framework="pt") as content:
+            return {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{file} cannot be read ({error})") from error
+
+
+def check_names(expected: set[str], found: set[str], where: Path) -> None:
+    """Refuse tensors that are not the expected ones.
+
+    Args:
+        expected: Names that must be there, and no others.
+        found: Names that are there.
+        where: File or folder, for the message.
+
+    Raises:
+        CheckpointError: The sets differ; the message lists how.
+    """
+    if expected != found:
+        raise CheckpointError(
+            f"tensors of {where} do not fit: missing {sorted(expected - found)}, "
+            f"unexpected {sorted(found - expected)}"
+        )
+
+
+def write_folder(folder: Path, config: Mapping[str, Any], state: dict[str, Tensor]) -> None:
+    """Write config.json and model.safetensors, the latter by way of a temporary file.
+
+    Args:
+        folder: Made unless it is there.
+        config: JSON values.
+        state: Tensors that share no memory.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / (WEIGHTS + ".part")
+    save_file(state, part, metadata={"format": "pt"})
+    os.replace(part, folder / WEIGHTS)
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

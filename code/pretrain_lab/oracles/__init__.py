@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Sources whose best possible loss is known."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Tasks put into the prompt, and answers scored."""

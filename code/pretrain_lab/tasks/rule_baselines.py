@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""What the tasks of the plays yield without any model: rules that a trained one must beat.
+
+Implemented: the most frequent label, thresholds on lengths, lists of names, unseen words, fixed
+places and counts of headings; and the F1 of marked names. Each rule is fitted on the training
+split at most. Left out: bags of words, which scikit-learn has.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple
+
+from pretrain_lab.corpora.scenes import core, training_words
+from pretrain_lab.tasks.character_ner import NamePassage
+from pretrain_lab.tasks.speakers import SpeakerChange, WhoSpeaks
+
+Tags = Sequence[Sequence[str]]
+
+
+class Scores(NamedTuple):
+    """Precision, recall and F1 of whole names."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def majority_share(train: Sequence[Hashable], test: Sequence[Hashable]) -> float:
+    """Always say what is most frequent in training.
+
+    Args:
+        train: Labels of the training split.
+        test: Labels to be guessed.
+
+    Returns:
+        Share of them that the guess hits.
+
+    Raises:
+        ValueError: One of the two is empty.
+    """
+    if not train or not test:
+        raise ValueError(f"expected labels, got {len(train)} and {len(test)}")
+    guess = Counter(train).most_common(1)[0][0]
+    return sum(label == guess for label in test) / len(test)
+
+
+def change_rules(train: Sequence[SpeakerChange], test: Sequence[SpeakerChange]) -> dict[str, float]:
+    """Guess a change of speaker from lengths and from a question mark.
+
+    Args:
+        train: The thresholds, and the side of them that means a change, are fitted on these.
+        test: Pairs to be guessed.
+
+    Returns:
+        Rule -> share of right guesses: "majority", "question" (the first sentence asks: change),
+        "first length" and "second length" (number of words).
+    """
+    rules = {
+        "majority": majority_share([p.label for p in train], [p.label for p in test]),
+        "question": sum((p.first[-1] == "?") == p.label for p in test) / len(test),
+    }
+    lengths: dict[str, Callable[[SpeakerChange], int]] = {
+        "first length": lambda pair: len(pair.first.split()),
+        "second length": lambda pair: len(pair.second.split()),
+    }
+    for name, length in lengths.items():
+        known = [(length(pair), pair.label) for pair in train]
+        asked = [(length(pair), pair.label) for pair in test]
+        limit, short_means = max(
+            ((limit, side) for limit in range(1, 40) for side in (0, 1)),
+            key=lambda rule: _hits(known, *rule),
+        )
+        rules[name] = _hits(asked, limit, short_means) / len(asked)
+    return rules
+
+
+def _hits(items: Sequence[tuple[int, int]], limit: int, short_means: int) -> int:
+    """Count the (length, label) for which "up to the limit: `short_means`, else not" is right."""
+    return sum(((length <= limit) == short_means) == label for length, label in items)
+
+
+def name_rules(train: Sequence[NamePassage], test: Sequence[NamePassage]) -> dict[str, Scores]:
+    """Mark names by lists and by rarity.
+
+    Args:
+        train: The list of names is made from these.
+        test: Passages to be marked.
+
+    Returns:
+        Rule -> scores: "list" (words that are marked in training), "unseen" (words that the
+        training plays hold nowhere), "capital" (words with a capital that do not begin a
+        sentence; finds nothing in lower case).
+    """
+    pairs = (pair for p in train for pair in zip(p.words, p.tags, strict=True))
+    known = {core(word) for word, tag in pairs if tag != "O"}
+    marked: dict[str, list[list[str]]] = {"list": [], "unseen": [], "capital": []}
+    for passage in test:
+        bare = [core(word) for word in passage.words]
+        marked["list"].append(["B" if w in known else "O" for w in bare])
+        marked["unseen"].append(mark_unseen(passage))
+        inner = [None, *passage.words[:-1]]  # the word before; None at the start
+        marked["capital"].append(
+            ["B" if w[0].isupper() and _inside(before) and len(core(w)) > 1 else "O"
+             for w, before in zip(passage.words, inner, strict=True)]
+        )  # fmt: skip
+    truth = [passage.tags for passage in test]
+    return {rule: name_scores(tags, truth) for rule, tags in marked.items()}
+
+
+def mark_unseen(passage: NamePassage) -> list[str]:
+    """Mark every word that the training plays hold nowhere.
+
+    Args:
+        passage: Its words are looked up without case and punctuation.
+
+    Returns:
+        A tag for each word, B or O.
+    """
+    seen = training_words()
+    bare = [core(word) for word in passage.words]
+    return ["B" if word and word not in seen else "O" for word in bare]
+
+
+def _inside(before: str | None) -> bool:
+    """Say whether a sentence goes on after this word; what is cut off counts as a beginning."""
+    return before is not None and before[-1] not in ".?!:-"
+
+
+def name_scores(marked: Tags, truth: Tags) -> Scores:
+    """Compare marked names with the true ones, as wholes.
+
+    Args:
+        marked: Tags of each passage; an I that follows no B or I starts a name.
+        truth: The right tags.
+
+    Returns:
+        Precision, recall and their harmonic mean; 0 where a share has no denominator.
+
+    Raises:
+        ValueError: Passages or their lengths differ.
+
+    Source: the scoring of CoNLL-2003 (Tjong Kim Sang & De Meulder 2003).
+    """
+    if [len(tags) for tags in marked] != [len(tags) for tags in truth]:
+        raise ValueError("expected as many tags as words in every passage, got other lengths")
+    found = {(i, span) for i, tags in enumerate(marked) for span in name_spans(tags)}
+    real = {(i, span) for i, tags in enumerate(truth) for span in name_spans(tags)}
+    precision = len(found & real) / len(found) if found else 0.0
+    recall = len(found & real) / len(real) if real else 0.0
+    total = precision + recall
+    return Scores(precision, recall, 2 * precision * recall / total if total else 0.0)
+
+
+def name_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
+    """List names as (first word, word after the last).
+
+    Args:
+        tags: One of "O", "B", "I" for each word.
+
+    Returns:
+        The spans in order.
+    """
+    spans: list[tuple[int, int]] = []
+    for place, tag in enumerate(tags):
+        if tag == "B" or (tag == "I" and (not spans or spans[-1][1] != place)):
+            spans.append((place, place + 1))
+        elif tag == "I":
+            spans[-1] = (spans[-1][0], place + 1)
+    return spans
+
+
+def speaker_rules(test: Sequence[WhoSpeaks]) -> dict[str, float]:
+    """Answer who speaks without reading the line.
+
+    Args:
+        test: Questions.
+
+    Returns:
+        Rule -> share of right names: "first" and "last" heading, "commonest" (the first of the
+        most frequent ones), "drawn" (a heading drawn uniformly, on average); and "above", the
+        heading above the line, which is the rule that made the labels and always right.
+    """
+    hits: Counter[str] = Counter()
+    drawn = 0.0
+    for question in test:
+        headings = _headings(question.context)
+        names = [name for _, name in headings]
+        line = question.context.index(question.line)
+        guesses = {
+            "first": names[0],
+            "last": names[-1],
+            "commonest": Counter(names).most_common(1)[0][0],
+            "above": max(pair for pair in headings if pair[0] < line)[1],
+        }
+        hits.update(rule for rule, name in guesses.items() if name == question.answer)
+        drawn += names.count(question.answer) / len(names)
+    shares = {rule: hits[rule] / len(test) for rule in ("first", "last", "commonest", "above")}
+    return {**shares, "drawn": drawn / len(test)}
+
+
+def _headings(context: str) -> list[tuple[int, str]]:
+    """List the headings of a context: place and name."""
+    found = re.finditer(r"(?:^|\n\n)([^:\n]+):\n", context)
+    return [(match.start(1), match[1]) for match in found]

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Tasks as texts: a prefix says what to do, the target is the answer in words.
+
+Paper: Raffel et al. 2020 (arXiv:1910.10683), section 2.4 and appendix D.
+
+Implemented: four tasks on the book's data, each with its prefix and the same splits as the data:
+reversed words, the genre of a passage, the sentiment of a sentence, the title of a plot. Left out:
+tasks whose answer is a number, and several texts in one source.
+`pretrain_lab.finetuning.text_to_text` trains on them.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pretrain_lab.corpora.loading import (
+    SPLITS,
+    film_split,
+    load_plots,
+    load_reviews,
+    load_shakespeare,
+)
+
+GENRES = {
+    "comedies": "comedy", "histories": "history", "problems": "problem", "roman": "roman",
+    "romances": "romance", "tragedies": "tragedy",
+}  # fmt: skip
+"""The word that stands for each genre of `load_shakespeare`."""
+SENTIMENTS = ("rotten", "fresh")
+"""The word for each label of `load_reviews`."""
+PASSAGE_LEN = 50
+"""Words in a passage of a play."""
+
+
+class Example(NamedTuple):
+    """One question and its answer."""
+
+    source: str
+    """Prefix and text."""
+    target: str
+    group: str
+    """What the split never divides: the play, the film, the word."""
+
+
+class Task(NamedTuple):
+    """One kind of question."""
+
+    prefix: str
+    read: Callable[[str], Iterator[Example]]
+    """Gives the examples of a split, without the prefix."""
+
+    def examples(self, split: str) -> list[Example]:
+        """Make all examples of a split.
+
+        Args:
+            split: "train", "validation" or "test".
+
+        Raises:
+            ValueError: The split has another name.
+        """
+        if split not in SPLITS:
+            raise ValueError(f"expected a split from {SPLITS}, got {split!r}")
+        return [e._replace(source=self.prefix + e.source) for e in self.read(split)]
+
+
+def read_reversals(split: str) -> Iterator[Example]:
+    """Spell words of the plays, to be spelled backwards: "h e a d" gives "d a e h".
+
+    Blanks part the letters because a model of subwords sees no letters: "head" may be one token,
+    and its spelling would have to be learned token by token. Here each letter is a token, the same
+    in source and target, and one rule holds for all words.
+
+    Args:
+        split: "train", "validation" or "test"; drawn from a hash of the word.
+
+    Yields:
+        Each different word of 3 to 8 letters, in lower case, in alphabetical order.
+    """
+    text = " ".join(play.text for play in load_shakespeare()).lower()
+    for word in sorted(set(re.findall(r"\b[a-z]{3,8}\b", text))):
+        if film_split(word) == split:  # drawn from a hash, for words as for films
+            yield Example(" ".join(word), " ".join(reversed(word)), word)
+
+
+def read_genres(split: str) -> Iterator[Example]:
+    """Cut plays into passages, to be named by genre.
+
+    Args:
+        split: "train", "validation" or "test"; no play is in two of them.
+
+    Yields:
+        Passages of PASSAGE_LEN words of speech. Speakers are not named: their names tell the play.
+    """
+    for play in load_shakespeare(split):
+        speech = " ".join(speech.text for speech in play.speeches).split()
+        for start in range(0, len(speech) - PASSAGE_LEN + 1, PASSAGE_LEN):
+            passage = " ".join(speech[start : start + PASSAGE_LEN])
+            yield Example(passage, GENRES[play.genre], play.slug)
+
+
+def read_sentiments(split: str) -> Iterator[Example]:
+    """Ask of each review sentence whether its review was "fresh" or "rotten".
+
+    Args:
+        split: "train", "validation" or "test"; no film is in two of them.
+
+    Yields:
+        One example for each sentence.
+    """
+    for review in load_reviews(split):
+        yield Example(review.sentence, SENTIMENTS[review.label], review.film)
+
+
+def read_titles(split: str) -> Iterator[Example]:
+    """Ask for the title of a film, given its plot.
+
+    Args:
+        split: "train", "validation" or "test"; no film is in two of them.
+
+    Yields:
+        One example for each plot; titles are in lower case, as in the file.
+    """
+    for plot in load_plots():
+        if film_split(plot.film) == split:
+            yield Example(plot.text, plot.film.replace("_", " "), plot.film)
+
+
+TASKS = {
+    "reverse": Task("reverse: ", read_reversals),
+    "genre": Task("genre: ", read_genres),
+    "sentiment": Task("sentiment: ", read_sentiments),
+    "title": Task("title: ", read_titles),
+}
+"""The supervised tasks. Span filling needs no prefix: the sentinels ask for it."""

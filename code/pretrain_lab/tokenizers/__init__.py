@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""From text to ids and back."""

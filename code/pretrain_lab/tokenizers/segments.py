@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Two texts in one row, as BERT reads them.
+
+Paper: Devlin et al. 2019 (arXiv:1810.04805), figure 2.
+
+Implemented: [CLS] A [SEP] B [SEP] with segment ids and padding mask, and truncation. Which texts
+make a pair is drawn in `pretrain_lab.tasks.sentence_pairs`. Left out: more than two segments.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pretrain_lab.tokenizers.subwords import SubwordTokenizer
+
+
+class Packed(NamedTuple):
+    """A batch as BERT reads it; each (B, T)."""
+
+    ids: Tensor
+    """int64: [CLS] A [SEP] B [SEP] [PAD] ..."""
+    segment_ids: Tensor
+    """int64: 0 up to the first [SEP] and on padding, 1 on B and its [SEP]."""
+    attention_mask: Tensor
+    """bool, True = real token."""
+
+
+def segment_ids_of(ids: Tensor, sep_id: int) -> Tensor:
+    """Number the segments of rows without padding.
+
+    Args:
+        ids: int64 (..., T).
+        sep_id: Id of [SEP].
+
+    Returns:
+        int64 (..., T), 0 up to the first [SEP] of a row, itself included, and 1 behind it.
+    """
+    closes = (ids == sep_id).long()
+    closed_before = closes.cumsum(dim=-1) - closes
+    return (closed_before > 0).long()
+
+
+def truncate_pair(first: Tensor, second: Tensor, n_tokens: int) -> tuple[Tensor, Tensor]:
+    """Take tokens from the end of the longer text, one by one, until both fit.
+
+    Args:
+        first: int64 (S,).
+        second: int64 (U,). Of two equally long ones it is the one that is cut.
+        n_tokens: Most tokens of both together.
+
+    Returns:
+        The beginnings of both.
+
+    Raises:
+        ValueError: n_tokens < 0.
+
+    Source: Devlin et al. 2019, released code. differs: that cuts at either end, by chance.
+    """
+    if n_tokens < 0:
+        raise ValueError(f"expected n_tokens >= 0, got {n_tokens}")
+    n_first, n_second = len(first), len(second)
+    while n_first + n_second > n_tokens:
+        if n_first > n_second:
+            n_first -= 1
+        else:
+            n_second -= 1
+    return first[:n_first], second[:n_second]
+
+
+def pack_ids(
+    pairs: Sequence[tuple[Tensor, Tensor]],
+    *,
+    cls_id: int,
+    sep_id: int,
+    pad_id: int,
+    max_len: int | None = None,
+) -> Packed:
+    """Lay out pairs of texts for BERT: [CLS] A [SEP] B [SEP], padded to the longest row.
+
+    Args:
+        pairs: Ids of A and of B, each int64 (length,), without special tokens.
+        cls_id: Id of [CLS].
+        sep_id: Id of [SEP].
+        pad_id: Id of [PAD].
+        max_len: Most tokens of a row, special ones included; None = no limit.
+
+    Returns:
+        Ids, segment ids and padding mask, each (B, T).
+
+    Raises:
+        ValueError: No pair, or a max_len that the three special tokens alone exceed.
+
+    Source: Devlin et al. 2019 (arXiv:1810.04805), figure 2.
+    """
+    if not pairs or (max_len is not None and max_len < 3):
+        raise ValueError(
+            f"expected a pair and max_len >= 3 or None, got {len(pairs)} pairs and {max_len}"
+        )
+    if max_len is not None:
+        pairs = [truncate_pair(first, second, max_len - 3) for first, second in pairs]
+    cls, sep = torch.tensor([cls_id]), torch.tensor([sep_id])
+    rows = [torch.cat([cls, first, sep, second, sep]) for first, second in pairs]
+    n_left = torch.tensor([len(first) + 2 for first, _ in pairs])[:, None]
+    n_real = torch.tensor([len(row) for row in rows])[:, None]
+    place = torch.arange(int(n_real.max()))
+    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad_id)
+    return Packed(ids, ((place >= n_left) & (place < n_real)).long(), place < n_real)
+
+
+def pack_pairs(
+    pairs: Sequence[Sequence[str]], tokenizer: SubwordTokenizer, *, max_len: int | None = None
+) -> Packed:
+    """Cut pairs of texts into tokens and lay them out for BERT, see `pack_ids`.
+
+    Args:
+        pairs: Two texts each.
+        tokenizer: Has [CLS], [SEP] and [PAD].
+        max_len: Most tokens of a row, special ones included; None = no limit.
+
+    Returns:
+        Ids, segment ids and padding mask, each (B, T).
+
+    Raises:
+        ValueError: As `pack_ids`, or a vocabulary without these special tokens.
+    """
+    encoded = [(tokenizer.encode(first), tokenizer.encode(second)) for first, second in pairs]
+    roles = {name: getattr(tokenizer, name) for name in ("cls_id", "sep_id", "pad_id")}
+    return pack_ids(encoded, **roles, max_len=max_len)

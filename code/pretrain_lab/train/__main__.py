@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Train any of the objectives on any text: `python -m pretrain_lab.train --config FILE`.
+
+Implemented: the command line. One command for one CPU, several processes, a GPU, or a cluster, by
+the `accelerate` library, under `accelerate launch` or `torchrun`. What it does is
+`pretrain_lab.train.loop`, what a configuration may say `pretrain_lab.train.options`; examples are
+in `experiments/configs`.
+
+Tested on CPUs: one process, two (gloo), and weights shared out between two (FSDP2). The same code
+is written for GPUs, but was not tested on them. Left out: FSDP1, DeepSpeed, float16.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from pretrain.run_state import CheckpointError
+from pretrain_lab.train.config import describe_options, load_config
+from pretrain_lab.train.loop import train
+from pretrain_lab.train.options import ConfigError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: Of the command line; None = those of this process.
+
+    Returns:
+        Exit code: 0 = done, 1 = stopped, 2 = refused.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        train(load_config(options.config, options.set), cpu=options.cpu)
+    except (ConfigError, CheckpointError) as error:
+        sys.stderr.write(f"pretrain_lab.train: {error}\n")  # at once, for several may write
+        return 2
+    except FloatingPointError as error:
+        sys.stderr.write(f"pretrain_lab.train: {error}; the last checkpoint is as it was\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            "pretrain_lab.train: stopped; the same command goes on where it last saved\n"
+        )
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Describe the command line and, below it, the configuration."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pretrain_lab.train",
+        description="Pre-train a GPT, a BERT or a T5 on any text, as a TOML file says.\n\n"
+        "  python -m pretrain_lab.train --config experiments/configs/gpt.toml\n"
+        "  torchrun --nproc_per_node 2 -m pretrain_lab.train --config ...\n"
+        "  accelerate launch --multi_gpu --num_processes 8 -m pretrain_lab.train --config ...\n\n"
+        "The same command resumes a run that was stopped.",
+        epilog="options of the configuration\n" + describe_options(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--config", required=True, metavar="FILE", help="TOML file")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.OPTION=VALUE",
+        help="replace an option of the file, or take it away (no VALUE); may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--cpu", action="store_true", help="leave a GPU alone")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: MIT
+"""The text of a run of `pretrain_lab.train`, row by row.
+
+Implemented: rows from files, from a data set of the `datasets` library, or from the plays of this
+book, and all of them as one sequence of ids. A row of a file is a line with its break, so that all
+rows together are the text itself. A row of a data set is a whole text; it is followed by the
+vocabulary's end of text, or by a line break where there is none. Left out: shuffling of rows, which
+the writer of a file does better.
+
+Which windows of text the samples of a step are, for `pretrain_lab.train`.
+
+Implemented: windows at random places of a text in memory; windows one after another, of a text in
+memory or of a stream that is tokenised while it is read. The last two are the same windows: window
+n starts n * seq_len tokens into the text, which begins anew where it ends. Left out: reading of
+different parts of a stream by different processes. Every process reads all of it and takes its own
+windows, so that their number changes nothing.
+"""
+
+import copy
+import glob
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.objectives import random_windows
+from pretrain_lab.checkpoints import AnyTokenizer
+from pretrain_lab.train.options import ConfigError, DataOptions
+from pretrain_lab.train.tokenizer import eos_of
+
+Encode = Callable[[str], Tensor]
+"""Turns a row into ids, int64 (T,), its end included."""
+
+
+def find_files(patterns: Iterable[str], option: str = "data.files") -> list[Path]:
+    """List the files that patterns stand for.
+
+    Args:
+        patterns: File names, in which * may stand for any characters.
+        option: What the caller calls them.
+
+    Returns:
+        The files, pattern by pattern, each in alphabetical order.
+
+    Raises:
+        ConfigError: A pattern stands for no file.
+    """
+    found: list[Path] = []
+    for pattern in patterns:
+        files = sorted(Path(name) for name in glob.glob(pattern) if Path(name).is_file())
+        if not files:
+            raise ConfigError(
+                f"{option}: expected files, got {pattern!r}, which none matches in {Path.cwd()}"
+            )
+        found += files
+    return found
+
+
+def file_rows(files: Iterable[Path]) -> Iterator[str]:
+    """Read files line by line.
+
+    Args:
+        files: In UTF-8.
+
+    Yields:
+        Lines with their breaks.
+
+    Raises:
+        ConfigError: A file is not UTF-8.
+    """
+    for file in files:
+        try:
+            with file.open(encoding="utf-8") as lines:
+                yield from lines
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"data.files: expected UTF-8 in {file}, but {error}") from error
+
+
+def open_dataset(data: DataOptions) -> Any:
+    """Open files or a data set for one pass from the start, without reading it into memory.
+
+    Args:
+        data: Where the text is.
+
+    Returns:
+        An `IterableDataset` of the `datasets` library.
+
+    Raises:
+        ConfigError: It cannot be found, or lacks the column.
+    """
+    import datasets  # only those who stream need it
+
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # who reads a file of their own asks no host
+    try:
+        if data.files:
+            names = [str(path.resolve()) for path in find_files(data.files)]
+            rows = datasets.load_dataset(
+                "text", data_files=names, split="train", streaming=True, keep_linebreaks=True
+            )
+        else:
+            rows = datasets.load_dataset(
+                data.dataset, data.subset, split=data.split, streaming=True
+            )
+    except (OSError, ValueError) as error:
+        where = data.dataset or ", ".join(data.files)
+        raise ConfigError(f"[data]: expected a data set in {where!r}, but {error}") from error
+    columns = rows.column_names
+    if columns is not None and column_of(data) not in columns:
+        raise ConfigError(f"data.column: expected one of {columns}, got {data.column!r}")
+    return rows
+
+
+def column_of(data: DataOptions) -> str:
+    """Name the column with the texts, which for files is the library's own."""
+    return "text" if data.files else data.column
+
+
+def all_rows(data: DataOptions) -> Iterator[str]:
+    """Read the training text once.
+
+    Args:
+        data: Where it is.
+
+    Yields:
+        Rows.
+
+    Raises:
+        ConfigError: It cannot be read.
+    """
+    if data.corpus:
+        return _play_rows("train")
+    if data.files:
+        return file_rows(find_files(data.files))
+    return (row[data.column] or "" for row in open_dataset(data))
+
+
+def validation_rows(data: DataOptions) -> Iterator[str]:
+    """Read the text to evaluate on; for the plays, those held out for this.
+
+    Args:
+        data: Where it is.
+
+    Yields:
+        Rows.
+
+    Raises:
+        ConfigError: It cannot be read.
+    """
+    if data.validation_files:
+        return file_rows(find_files(data.validation_files, "data.validation_files"))
+    return _play_rows("validation")
+
+
+def _play_rows(split: str) -> Iterator[str]:
+    """Read the plays of this book line by line."""
+    from pretrain_lab.corpora.loading import load_shakespeare
+
+    for play in load_shakespeare(split):
+        yield from play.text.splitlines(keepends=True)
+
+
+def row_encoder(tokenizer: AnyTokenizer, data: DataOptions) -> Encode:
+    """Make the function that turns a row into ids.
+
+    Args:
+        tokenizer: The vocabulary.
+        data: Rows of a data set get an end, lines have their own.
+
+    Returns:
+        A function from a row to int64 (T,).
+    """
+    if not data.dataset:
+        return tokenizer.encode
+    eos_id = eos_of(tokenizer)
+    if eos_id is None:
+        return lambda row: tokenizer.encode(row + "\n")
+    return lambda row: torch.cat([tokenizer.encode(row), torch.tensor([eos_id])])
+
+
+def encode_all(rows: Iterable[str], encode: Encode) -> Tensor:
+    """Turn rows into one sequence.
+
+    Args:
+        rows: The text.
+        encode: From `row_encoder`.
+
+    Returns:
+        int64 (L,).
+
+    Raises:
+        ConfigError: No token, or a character that the vocabulary lacks.
+    """
+    try:
+        parts = [encode(row) for row in rows]
+    except ValueError as error:
+        raise ConfigError(f"[data] and [tokenizer]: {error}") from error
+    ids = torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
+    if len(ids) == 0:
+        raise ConfigError("[data]: expected a text with at least one token, got none")
+    return ids
+
+
+class RandomWindows:
+    """Windows of a text in memory, each at a place that its generator draws."""
+
+    def __init__(self, ids: Tensor, *, window_len: int) -> None:
+        """Keep the text.
+
+        Args:
+            ids: int64 (L,).
+            window_len: Tokens in a window.
+
+        Raises:
+            ConfigError: The text is shorter than a window.
+        """
+        if len(ids) < window_len:
+            raise ConfigError(
+                f"data.seq_len: expected a text of at least {window_len} tokens, got {len(ids)}"
+            )
+        self.ids, self.window_len = ids, window_len
+
+    def read(self, number: int, generator: Generator) -> Tensor:
+        """Draw a window; its number in the run does not matter.
+
+        Args:
+            number: Number of the sample, counted over all steps.
+            generator: Source of randomness.
+
+        Returns:
+            int64 (window_len,).
+        """
+        return random_windows(self.ids, 1, self.window_len, generator=generator)[0]
+
+
+class ConsecutiveWindows:
+    """Windows of a text in memory, one after another, and again from the start."""
+
+    def __init__(self, ids: Tensor, *, seq_len: int, window_len: int) -> None:
+        """Keep the text.
+
+        Args:
+            ids: int64 (L,), L >= 1.
+            seq_len: Tokens between the starts of two windows.
+            window_len: Tokens in a window.
+        """
+        self.ids, self.seq_len, self.window_len = ids, seq_len, window_len
+
+    def read(self, number: int, generator: Generator) -> Tensor:
+        """Cut out a window; nothing is drawn.
+
+        Args:
+            number: Number of the sample, counted over all steps.
+            generator: Is left for the corruption.
+
+        Returns:
+            int64 (window_len,).
+        """
+        start = number * self.seq_len
+        return self.ids[torch.arange(start, start + self.window_len) % len(self.ids)]
+
+
+class StreamedWindows:
+    """The same windows, of a text that is read as far as they need and then forgotten."""
+
+    def __init__(
+        self, open_rows: Callable[[], Any], encode: Encode, *, seq_len: int, window_len: int
+    ) -> None:
+        """Open the stream at its start.
+
+        Args:
+            open_rows: Gives an object with rows to go through and `state_dict` and
+                `load_state_dict`, for one pass.
+            encode: Turns a row into ids.
+            seq_len: Tokens between the starts of two windows.
+            window_len: Tokens in a window.
+        """
+        self.open_rows, self.encode = open_rows, encode
+        self.seq_len, self.window_len = seq_len, window_len
+        self._first = 0  # place of the first token that is held, counted over all passes
+        self._held = torch.empty(0, dtype=torch.int64)
+        self._open()
+
+    def read(self, number: int, generator: Generator) -> Tensor:
+        """Cut out a window, reading on where it is not held yet; nothing is drawn.
+
+        Args:
+            number: Number of the sample, counted over all steps; not before `forget`.
+            generator: Is left for the corruption.
+
+        Returns:
+            int64 (window_len,).
+
+        Raises:
+            ValueError: The window was forgotten.
+            ConfigError: A pass through the text gave no token.
+        """
+        start = number * self.seq_len - self._first
+        if start < 0:
+            raise ValueError(
+                f"expected a window from token {self._first} on, got {number * self.seq_len}"
+            )
+        self._fill(start + self.window_len)
+        return self._held[start : start + self.window_len].clone()
+
+    def forget(self, number: int) -> None:
+        """Let go of the text before a window, also of text that was not read yet.
+
+        Args:
+            number: The first sample that will still be asked for.
+        """
+        n_past = number * self.seq_len - self._first
+        self._fill(n_past)
+        self._held = self._held[n_past:].clone()
+        self._first += n_past
+
+    def position(self) -> tuple[dict[str, Any], Tensor]:
+        """Say where the stream stands, for a resume.
+
+        Returns:
+            Values for JSON, and the tokens that were read and not forgotten, int64 (n,).
+        """
+        place = {"first": self._first, "rows": copy.deepcopy(self._rows.state_dict())}
+        return place, self._held
+
+    def go_to(self, place: dict[str, Any], held: Tensor) -> None:
+        """Put the stream where another one stood.
+
+        Args:
+            place: From `position`.
+            held: From `position`.
+        """
+        self._first, self._held = int(place["first"]), held.clone()
+        self._open(place["rows"])
+
+    def _open(self, state: dict[str, Any] | None = None) -> None:
+        """Start a pass, at its start or where a state says."""
+        self._rows = self.open_rows()
+        if state is not None:
+            self._rows.load_state_dict(state)
+        self._iterator: Iterator[str] = iter(self._rows)
+        self._pass_is_empty = state is None
+
+    def _fill(self, n_tokens: int) -> None:
+        """Read rows until so many tokens are held."""
+        parts, n_held = [self._held], len(self._held)
+        while n_held < n_tokens:
+            row = next(self._iterator, None)
+            if row is None:
+                if self._pass_is_empty:
+                    raise ConfigError("[data]: expected a text with at least one token, got none")
+                self._open()
+                continue
+            parts.append(self._encode(row))
+            n_held += len(parts[-1])
+            self._pass_is_empty &= len(parts[-1]) == 0
+        self._held = torch.cat(parts)
+
+    def _encode(self, row: str) -> Tensor:
+        """Turn a row into ids, and say where a character that cannot be written came from."""
+        try:
+            return self.encode(row)
+        except ValueError as error:
+            raise ConfigError(f"[data] and [tokenizer]: {error}") from error
+
+
+Windows = RandomWindows | ConsecutiveWindows | StreamedWindows
+
+
+class DatasetRows:
+    """One pass through a data set, as texts."""
+
+    def __init__(self, data: DataOptions) -> None:
+        """Open it.
+
+        Args:
+            data: Where it is.
+        """
+        self._dataset, self._column = open_dataset(data), column_of(data)
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the texts, one a row."""
+        rows: Iterable[dict[str, str]] = self._dataset
+        return (row[self._column] or "" for row in rows)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Say which row comes next."""
+        state: dict[str, Any] = self._dataset.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on at the row of a state."""
+        self._dataset.load_state_dict(state)

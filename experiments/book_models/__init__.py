@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Train the models that the book ships."""

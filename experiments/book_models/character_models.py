@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: MIT
+"""Train the recorded models of the book: gpt_chars, bert_chars, t5_chars and t5_subwords.
+
+Run `python -m experiments.book_models.character_models gpt` (or `bert`, `t5_chars`, `t5`) from the
+repository's root.
+A killed run goes on where it stopped. Writes data/checkpoints/NAME.safetensors and its card
+NAME.json.
+
+BERT starts with short windows, as Devlin et al. 2019 (arXiv:1810.04805, appendix A.2) did, though
+for another reason: with 128 positions at once, it takes thousands of steps to find out that
+neighbours matter most; with 32 it takes hundreds. GPT and BERT read equally many characters. T5
+starts with short windows for the same reason; its losses are per token of the target, subword or
+character, sentinels included. What is special to T5 on characters is in `t5_chars`.
+"""
+
+import argparse
+import hashlib
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+
+from experiments.book_models.t5_chars import SPECIALS, evaluate_t5_chars, match_sentinels, span_loss
+from pretrain.bert import BERT
+from pretrain.evaluation import masked_log_probs, token_losses
+from pretrain.gpt import GPT
+from pretrain.objectives import (
+    BatchLoss,
+    causal_lm_loss,
+    corrupt_mlm,
+    masked_lm_loss,
+    seq2seq_loss,
+    span_corruption_loss,
+)
+from pretrain.run_state import History
+from pretrain.span_corruption import corrupt_spans
+from pretrain.t5 import T5
+from pretrain.training import fit
+from pretrain_lab.checkpoints import AnyTokenizer, save_model
+from pretrain_lab.corpora.cleaning import PLAY_ALPHABET
+from pretrain_lab.corpora.loading import load_shakespeare
+from pretrain_lab.paths import CHECKPOINTS
+from pretrain_lab.tokenizers.characters import MASK, PAD, CharTokenizer
+from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
+
+SEED = 1
+SEQ_LEN = 128
+N_VALIDATION = 64_000  # characters or tokens
+RECIPES: dict[str, dict[str, Any]] = {
+    "gpt": {
+        "shape": {"d_model": 64, "n_layers": 3, "n_heads": 4, "max_len": SEQ_LEN, "init_std": 0.08},
+        "batch_size": 16,
+        "fit": {"n_steps": 12_000, "lr": 1e-2, "n_warmup": 200, "final_lr": 0.02},
+    },
+    "bert": {
+        "shape": {"d_model": 64, "n_layers": 3, "n_heads": 4, "max_len": SEQ_LEN, "init_std": 0.08},
+        "batch_size": 16,
+        "fit": {"n_steps": 9_000, "lr": 5e-3, "n_warmup": 200, "final_lr": 0.02},
+        "short_windows": {
+            "seq_len": 32,
+            "batch_size": 64,
+            "fit": {"n_steps": 3_000, "lr": 5e-3, "n_warmup": 200, "final_lr": 0.5},
+        },
+    },
+    "t5": {
+        "shape": {"d_model": 96, "n_layers": 2, "n_heads": 4},
+        "vocabulary": "plays_bpe",
+        "stages": [
+            {
+                "seq_len": 16,
+                "batch_size": 128,
+                "fit": {
+                    "n_steps": 500, "lr": 4e-2, "n_warmup": 100, "final_lr": 0.5,
+                    "weight_decay": 0.01, "relative_lr": True,
+                },
+            },
+            {
+                "seq_len": 64,
+                "batch_size": 32,
+                "fit": {
+                    "n_steps": 8_000, "lr": 4e-2, "n_warmup": 100, "final_lr": 0.02,
+                    "weight_decay": 0.01, "relative_lr": True,
+                },
+            },
+        ],
+    },
+    "t5_chars": {
+        "shape": {"d_model": 64, "n_layers": 2, "n_heads": 4, "d_ff": 160},
+        "specials": SPECIALS,
+        "stages": [
+            {
+                "seq_len": 32,
+                "batch_size": 64,
+                "fit": {
+                    "n_steps": 6_000, "lr": 3e-2, "n_warmup": 100, "final_lr": 0.5,
+                    "weight_decay": 0.01, "relative_lr": True,
+                },
+            },
+            {
+                "seq_len": 64,
+                "batch_size": 48,
+                "fit": {
+                    "n_steps": 6_000, "lr": 2e-2, "n_warmup": 100, "final_lr": 0.02,
+                    "weight_decay": 0.01, "relative_lr": True,
+                },
+            },
+        ],
+    },
+}  # fmt: skip
+FILE_NAMES = {
+    "gpt": "gpt_chars",
+    "bert": "bert_chars",
+    "t5_chars": "t5_chars",
+    "t5": "t5_subwords",
+}
+OBJECTIVES = {
+    "gpt": "causal",
+    "bert": "masked, 15 % selected, 80/10/10",
+    "t5_chars": "span corruption, 5 % to 40 % in spans of 3 on average",
+    "t5": "span corruption, 15 % in spans of 3 on average",
+}
+
+
+class Stage(NamedTuple):
+    """One part of a training: its windows and its schedule."""
+
+    seq_len: int
+    batch_size: int
+    fit: dict[str, Any]
+
+
+class Parts(NamedTuple):
+    """What a training needs."""
+
+    model: nn.Module
+    make_loss: Callable[[int, int], BatchLoss]
+    """Makes the objective for a window length and a batch size."""
+    evaluate: Callable[[nn.Module], float]
+    """Validation loss in nats per predicted character or token."""
+
+
+def stages(recipe: dict[str, Any]) -> list[Stage]:
+    """Give the stages of a recipe in the order in which they are trained."""
+    if "stages" in recipe:
+        return [Stage(**stage) for stage in recipe["stages"]]
+    short = [Stage(**recipe["short_windows"])] if "short_windows" in recipe else []
+    return [*short, Stage(SEQ_LEN, recipe["batch_size"], recipe["fit"])]
+
+
+def corpus(split: str) -> str:
+    """Join the plays of a split, with a blank line between two of them."""
+    return "\n".join(play.text for play in load_shakespeare(split))
+
+
+def gpt_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
+    """Make the GPT, its objective and its validation loss."""
+    model = GPT(tokenizer.vocab_size, **RECIPES["gpt"]["shape"])
+
+    def make_loss(seq_len: int, batch_size: int) -> BatchLoss:
+        """Predict the next character in windows of the training plays."""
+        return causal_lm_loss(train, batch_size=batch_size, seq_len=seq_len)
+
+    def evaluate(model: Any) -> float:
+        """Score the start of the validation plays, each character with 32 or more before it."""
+        return token_losses(model, validation, seq_len=SEQ_LEN, min_context=32).mean().item()
+
+    return Parts(model, make_loss, evaluate)
+
+
+def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
+    """Make the BERT, its objective and its validation loss."""
+    model = BERT(tokenizer.vocab_size, **RECIPES["bert"]["shape"])
+    special: dict[str, Any] = {
+        "mask_id": tokenizer.mask_id,
+        "vocab_size": tokenizer.vocab_size,
+        "special_ids": tokenizer.special_ids,
+    }
+    windows = validation.unfold(0, SEQ_LEN, SEQ_LEN)
+    fixed = corrupt_mlm(windows, generator=Generator().manual_seed(0), **special)
+
+    def make_loss(seq_len: int, batch_size: int) -> BatchLoss:
+        """Restore selected characters in windows of the training plays."""
+        return masked_lm_loss(train, batch_size=batch_size, seq_len=seq_len, **special)
+
+    def evaluate(model: Any) -> float:
+        """Score one fixed corruption of the start of the validation plays."""
+        log_probs, answers = masked_log_probs(model, fixed.ids, fixed.labels)
+        return -log_probs.gather(-1, answers[:, None]).mean().item()
+
+    return Parts(model, make_loss, evaluate)
+
+
+def sentinels_of(tokenizer: SubwordTokenizer) -> dict[str, Any]:
+    """Name what span corruption needs to know of the vocabulary."""
+    return {
+        "first_sentinel_id": tokenizer.sentinel_ids[0],
+        "n_sentinels": len(tokenizer.sentinel_ids),
+        "eos_id": tokenizer.eos_id,
+        "pad_id": tokenizer.pad_id,
+    }
+
+
+def t5_parts(tokenizer: SubwordTokenizer, train: Tensor, validation: Tensor) -> Parts:
+    """Make the T5, its objective and its validation loss."""
+    model = T5(tokenizer.vocab_size, **RECIPES["t5"]["shape"])
+    special = sentinels_of(tokenizer)
+    seq_len = stages(RECIPES["t5"])[-1].seq_len
+    windows = validation.unfold(0, seq_len, seq_len)
+    # Counts of spans are fixed, so all targets are equally long and nothing is padded.
+    fixed = corrupt_spans(windows, generator=Generator().manual_seed(0), **special)
+
+    def make_loss(seq_len: int, batch_size: int) -> BatchLoss:
+        """Write the spans that were cut out of windows of the training plays."""
+        return span_corruption_loss(train, batch_size=batch_size, seq_len=seq_len, **special)
+
+    def evaluate(model: Any) -> float:
+        """Score one fixed corruption of the start of the validation plays."""
+        batches = zip(fixed.inputs.split(100), fixed.targets.split(100), strict=True)
+        losses = [seq2seq_loss(model, *batch).item() * len(batch[0]) for batch in batches]
+        return sum(losses) / len(fixed.inputs)
+
+    return Parts(model, make_loss, evaluate)
+
+
+def t5_chars_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
+    """Make the T5 on characters, its objective and its validation loss."""
+    model = T5(tokenizer.vocab_size, **RECIPES["t5_chars"]["shape"])
+    match_sentinels(model)
+    seq_len = stages(RECIPES["t5_chars"])[-1].seq_len
+    return Parts(
+        model,
+        partial(span_loss, train, tokenizer),
+        partial(evaluate_t5_chars, windows=validation.unfold(0, seq_len, seq_len),
+                tokenizer=tokenizer),
+    )  # fmt: skip
+
+
+PARTS: dict[str, Callable[..., Parts]] = {
+    "gpt": gpt_parts,
+    "bert": bert_parts,
+    "t5_chars": t5_chars_parts,
+    "t5": t5_parts,
+}
+
+
+def tokenizer_of(name: str) -> AnyTokenizer:
+    """Give the tokeniser of a model: a stored vocabulary, or the characters of the plays."""
+    if vocabulary := RECIPES[name].get("vocabulary"):
+        return load_tokenizer(vocabulary)
+    return CharTokenizer(sorted(PLAY_ALPHABET), RECIPES[name].get("specials", (PAD, MASK)))
+
+
+def run_file(name: str, stage: int) -> Path:
+    """Name the file that a killed run of this seed goes on from."""
+    return Path(tempfile.gettempdir()) / f"pretrain_{name}_seed{SEED}_stage{stage}.safetensors"
+
+
+def train(name: str, parts: Parts) -> History:
+    """Run the stages of a recipe, each with its own optimiser and schedule.
+
+    Args:
+        name: A key of RECIPES.
+        parts: The model is changed in place.
+
+    Returns:
+        Losses and evaluations of all stages, steps counted through.
+    """
+    whole = History()
+    generator = Generator().manual_seed(SEED)
+    for i, stage in enumerate(stages(RECIPES[name])):
+        history = fit(
+            parts.model,
+            parts.make_loss(stage.seq_len, stage.batch_size),
+            generator=generator,
+            evaluate=parts.evaluate,
+            evaluate_every=500,
+            checkpoint=run_file(name, i),
+            checkpoint_every=500,
+            **stage.fit,
+        )
+        n_before = len(whole.losses)
+        whole.losses += history.losses
+        whole.evaluations += [(n_before + step, loss) for step, loss in history.evaluations]
+    return whole
+
+
+def smooth(losses: list[float], width: int = 100) -> list[float]:
+    """Average consecutive losses, so that the card stays small."""
+    return [
+        round(sum(losses[i : i + width]) / len(losses[i : i + width]), 4)
+        for i in range(0, len(losses), width)
+    ]
+
+
+def main() -> None:
+    """Train one of the models and write it with its card."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", choices=sorted(RECIPES))
+    name = parser.parse_args().model
+    text, validation = corpus("train"), corpus("validation")
+    tokenizer = tokenizer_of(name)
+    train_ids = tokenizer.encode(text)
+    torch.manual_seed(SEED)
+    parts = PARTS[name](tokenizer, train_ids, tokenizer.encode(validation)[:N_VALIDATION])
+    started = time.process_time()
+    history = train(name, parts)
+    n_tokens = {"n_train_tokens": len(train_ids)} if "vocabulary" in RECIPES[name] else {}
+    card = {
+        "data": "Shakespeare, training plays (data/README.md)",
+        "text_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "n_train_characters": len(text),
+        **n_tokens,
+        "objective": OBJECTIVES[name],
+        "seed": SEED,
+        "recipe": RECIPES[name],
+        "n_parameters": sum(p.numel() for p in parts.model.parameters()),
+        "train_loss_every_100_steps_nats": smooth(history.losses),
+        "first_losses_nats": [round(value, 5) for value in history.losses[:20]],
+        "validation_loss_nats": [[s, round(v, 5)] for s, v in history.evaluations],
+        "cpu_seconds_of_last_session": round(time.process_time() - started),
+        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+    }
+    file = CHECKPOINTS / f"{FILE_NAMES[name]}.safetensors"
+    save_model(file, parts.model, tokenizer, card)  # type: ignore[arg-type]
+    for i in range(len(stages(RECIPES[name]))):
+        run_file(name, i).unlink(missing_ok=True)  # or the next run would find itself done
+    unit = "token of the target" if name.startswith("t5") else "character"
+    print(f"{file.stem}: validation loss {history.evaluations[-1][1]:.4f} nats per {unit}")
+
+
+if __name__ == "__main__":
+    main()

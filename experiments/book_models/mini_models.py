@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""In-domain mini models: one size, one budget, one text, three objectives (ADV-R2, ADV-R3).
+
+Writes data/checkpoints/mini_gpt, mini_bert and mini_t5 (seed 0) with their cards. The models of the
+other seeds stay in the temporary folder, where `label_study.py` looks for them.
+
+Size, recipes and budget are those of `three_objectives.py`, word for word; only the text is
+another one. It is named: the training plays, and the review sentences and plots of the training
+films. No label is in it, and it tells none in secret: the file holds the sentences of one film
+together, where neighbours agree more often than chance, so the sentences are shuffled. Films of the
+validation and test splits give nothing. Every text ends with [SEP].
+
+    python -m experiments.book_models.mini_models --seeds 0 &
+    python -m experiments.book_models.mini_models --seeds 1 2; wait
+
+A model takes about 200 CPU-seconds; those that exist are not trained again. `--only gpt` trains
+one objective, `--quick` takes a few steps of each and stores nothing.
+"""
+
+import argparse
+import hashlib
+import json
+import platform
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from experiments.ch05_bert.setup import rounded
+from experiments.ch07_worldview.questions import SEQ_LEN, TOKENIZER
+from experiments.ch07_worldview.three_objectives import (
+    BUDGET,
+    N_WARMUP,
+    NOISE,
+    RECIPES,
+    SHAPE,
+    fit_stage,
+    make_loss,
+    new_model,
+    plan,
+    totals,
+)
+from pretrain.evaluation import evaluating
+from pretrain_lab.checkpoints import save_model
+from pretrain_lab.corpora.loading import (
+    film_split,
+    load_plots,
+    load_reviews,
+    load_shakespeare,
+    play_split,
+)
+from pretrain_lab.paths import CHECKPOINTS
+
+SEEDS = (0, 1, 2)
+NAMES = tuple(RECIPES)
+N_BATCHES = 20  # of the loss on unseen films
+
+
+class Source(NamedTuple):
+    """One text and where it comes from."""
+
+    kind: str
+    """ "play", "review" or "plot"."""
+    origin: str
+    """The play's file name or the film."""
+    text: str
+
+
+def sources(split: str) -> list[Source]:
+    """List the texts of a split: plays, then review sentences in random order, then plots.
+
+    Args:
+        split: "train", "validation" or "test". Neither a play nor a film is in two splits.
+
+    Returns:
+        The texts; reviews stand in the same random order at every call.
+    """
+    reviews = load_reviews(split)
+    order = torch.randperm(len(reviews), generator=Generator().manual_seed(41)).tolist()
+    return [
+        *(Source("play", play.slug, play.text) for play in load_shakespeare(split)),
+        *(Source("review", reviews[i].film, reviews[i].sentence) for i in order),
+        *(Source("plot", p.film, p.text) for p in load_plots() if film_split(p.film) == split),
+    ]
+
+
+def check_split(found: list[Source], split: str) -> None:
+    """Refuse texts of another split, by the names of their plays and films.
+
+    Args:
+        found: The texts.
+        split: The only split that they may come from.
+
+    Raises:
+        ValueError: A text comes from another split.
+    """
+    for source in found:
+        actual = (play_split if source.kind == "play" else film_split)(source.origin)
+        if actual != split:
+            raise ValueError(f"expected texts of {split}, got {source.origin!r} of {actual}")
+
+
+def encode(found: list[Source]) -> Tensor:
+    """Put texts behind each other, each closed by [SEP]; int64 (L,)."""
+    end = torch.tensor([TOKENIZER.sep_id])
+    return torch.cat([part for source in found for part in (TOKENIZER.encode(source.text), end)])
+
+
+@cache
+def training_ids() -> Tensor:
+    """Encode the named text, after a look at where every part of it comes from."""
+    found = sources("train")
+    check_split(found, "train")
+    return encode(found)
+
+
+def unseen_ids() -> Tensor:
+    """Encode reviews and plots of the validation films, to judge the models on."""
+    return encode([source for source in sources("validation") if source.kind != "play"])
+
+
+def digest(name: str) -> str:
+    """Name a model's making in ten characters; another text or recipe gives another name."""
+    ids = hashlib.sha256(training_ids().numpy().tobytes()).hexdigest()
+    parts = [SHAPE, RECIPES[name], NOISE, BUDGET, N_WARMUP, ids]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:10]
+
+
+def mini_file(name: str, seed: int) -> Path:
+    """Say where a mini model is kept: seed 0 with the book, the others in the temporary folder.
+
+    Args:
+        name: "gpt", "bert" or "t5".
+        seed: Seed of its weights and batches.
+    """
+    if seed == 0:
+        return CHECKPOINTS / f"mini_{name}.safetensors"
+    return (
+        Path(tempfile.gettempdir()) / f"pretrain_mini_{name}_seed{seed}_{digest(name)}.safetensors"
+    )
+
+
+def is_made(name: str, seed: int) -> bool:
+    """Say whether a model of today's recipe and text is already there."""
+    path = mini_file(name, seed)
+    card = path.with_suffix(".json")
+    return path.exists() and json.loads(card.read_text())["digest"] == digest(name)
+
+
+def train(name: str, seed: int, budget: float = BUDGET) -> tuple[Any, dict[str, Any]]:
+    """Train one model for the budget.
+
+    Args:
+        name: "gpt", "bert" or "t5".
+        seed: Seed of weights and batches.
+        budget: Operations.
+
+    Returns:
+        The model; its mean loss of the last 100 steps, its loss on unseen films, CPU-seconds.
+    """
+    model, generator = new_model(name, seed), Generator().manual_seed(2000 + seed)
+    started, losses = time.process_time(), []
+    for stage in plan(name, budget):
+        losses += fit_stage(name, model, training_ids(), stage, generator).losses
+    seconds = time.process_time() - started
+    last = sum(losses[-100:]) / len(losses[-100:])
+    found = {"train_loss_nats": last, "unseen_loss_nats": unseen_loss(name, model)}
+    return model, {**found, "cpu_seconds": round(seconds)}
+
+
+@torch.no_grad()
+def unseen_loss(name: str, model: Any) -> float:
+    """Give a model's own loss on fixed batches of unseen films, in nats per prediction."""
+    loss = make_loss(name, unseen_ids(), {"batch_size": 32, "seq_len": SEQ_LEN})
+    generator = Generator().manual_seed(42)
+    with evaluating(model):
+        return sum(float(loss(model, generator)) for _ in range(N_BATCHES)) / N_BATCHES
+
+
+def make_card(name: str, seed: int, model: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """Say what a model was made from and how it was trained."""
+    texts = sources("train")
+    return {
+        "data": "Training plays, reviews and plots of training films (data/README.md)",
+        "n_texts": {
+            kind: sum(s.kind == kind for s in texts) for kind in ("play", "review", "plot")
+        },
+        "n_train_tokens": len(training_ids()),
+        "vocabulary": "plays_bpe",
+        "study": f"experiments/book_models/mini_models.py, seed {seed}",
+        "digest": digest(name),
+        "recipe": RECIPES[name],
+        "plan": plan(name, BUDGET),
+        "totals": totals(plan(name, BUDGET)),
+        "n_parameters": sum(p.numel() for p in model.parameters()),
+        **found,
+        "unseen_text": "reviews and plots of validation films; losses of two objectives differ",
+        "flaws": "Reads 64 tokens at most; the vocabulary was made from the plays alone.",
+        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+    }
+
+
+def quick() -> None:
+    """Take a few steps of each objective, print the losses and store nothing."""
+    print(f"{len(training_ids()):,} tokens of named text")
+    for name in NAMES:
+        print(name, rounded(train(name, 0, BUDGET / 1000)[1], 3), flush=True)
+
+
+def main() -> None:
+    """Train what is missing, one model after the other."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=NAMES, nargs="+", default=list(NAMES))
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    if options.quick:
+        return quick()
+    for seed in options.seeds:
+        for name in options.only:
+            if is_made(name, seed):
+                continue
+            model, found = train(name, seed)
+            card = rounded(make_card(name, seed, model, found))
+            save_model(mini_file(name, seed), model, TOKENIZER, card)
+            print(name, seed, rounded(found, 3), flush=True)
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: MIT
+"""Recorded evaluation of the book's GPT for chapter 4; writes data/runs/gpt_evaluation.json.
+
+Studies: bits per character on unseen plays against count models; samples; the model reading its
+own text (exposure bias); time with and without the key-value cache.
+Numbers that a page prints come from this file, so that they do not depend on the reader's machine.
+
+Run: python -m experiments.ch04_gpt.evaluation
+"""
+
+import json
+import math
+import re
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from pretrain.evaluation import bits, token_losses
+from pretrain.generation import generate
+from pretrain.gpt import GPT
+from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.corpora.loading import Play, load_shakespeare
+from pretrain_lab.paths import data_file
+from pretrain_lab.statistics.intervals import bootstrap_interval
+from pretrain_lab.tokenizers.characters import CharTokenizer
+
+MODEL = "gpt_chars"
+N_CURVE = 64_000  # characters of the validation curve (experiments/book_models/character_models.py)
+MIN_CONTEXT = 32  # characters before the first scored one, for every model
+BLOCK_LEN = 1000  # characters in a block of the bootstrap
+ORDERS = range(2, 11)
+PREFIX_LEN, OWN_LEN, N_PREFIXES, BIN_LEN, N_WORDS = 64, 56, 2048, 8, 7
+PROMPT = "JULIET:\n"
+SAMPLING: dict[str, dict[str, Any]] = {
+    "greedy": {"greedy": True},
+    "temperature 0.5": {"temperature": 0.5},
+    "temperature 1": {"temperature": 1.0},
+    "temperature 1.5": {"temperature": 1.5},
+    "top-k, k = 5": {"top_k": 5},
+    "top-p, p = 0.9": {"top_p": 0.9},
+    "min-p, p = 0.1": {"min_p": 0.1},
+}
+
+
+def char_ids(tokenizer: CharTokenizer, plays: list[Play]) -> tuple[list[Tensor], int]:
+    """Encode plays, and count the special ids that precede the characters.
+
+    Args:
+        tokenizer: The model's.
+        plays: Plays of one split.
+
+    Returns:
+        One int64 (L,) per play, and the number of special ids.
+    """
+    return [tokenizer.encode(play.text) for play in plays], len(tokenizer.special_ids)
+
+
+def joined(texts: list[Tensor], n_special: int) -> tuple[np.ndarray, np.ndarray]:
+    """Write texts one after the other for the count models, characters from 0.
+
+    Args:
+        texts: int64 (L,) each.
+        n_special: Subtracted from each id.
+
+    Returns:
+        int64 (sum of L,) ids and int64 (P,) starts.
+    """
+    starts = np.cumsum([0, *(len(text) for text in texts[:-1])])
+    return torch.cat(texts).numpy() - n_special, starts
+
+
+def scored_by_counts(model: Any, texts: list[Tensor], n_special: int, counts: list[int]) -> Tensor:
+    """Score, play by play, the same characters that the GPT scores.
+
+    Args:
+        model: A fitted count model.
+        texts: int64 (L,) each.
+        n_special: Subtracted from each id.
+        counts: Number of characters that the GPT scored in each text.
+
+    Returns:
+        float64 (sum of counts,), nats per character.
+    """
+    first = MIN_CONTEXT + 1
+    parts = [
+        -model.log_probs(text.numpy() - n_special)[first : first + n]
+        for text, n in zip(texts, counts, strict=True)
+    ]
+    return torch.from_numpy(np.concatenate(parts))
+
+
+def gpt_losses(model: GPT, texts: list[Tensor]) -> list[Tensor]:
+    """Score each play with at least MIN_CONTEXT characters of context.
+
+    Args:
+        model: A GPT in evaluation mode.
+        texts: int64 (L,) each.
+
+    Returns:
+        float64 (n,) per play, nats per character.
+    """
+    seq_len = model.context_limit
+    return [
+        token_losses(model, text, seq_len=seq_len, min_context=MIN_CONTEXT).double()
+        for text in texts
+    ]
+
+
+def interval(losses: Tensor) -> list[float]:
+    """Give a mean and its 95 % block-bootstrap interval.
+
+    Args:
+        losses: float64 (n,), nats, in text order.
+
+    Returns:
+        Mean, lower and upper end, in bits.
+    """
+    found = bootstrap_interval(
+        losses, generator=Generator().manual_seed(0), n_resamples=2000, block_len=BLOCK_LEN
+    )
+    return [bits(value) for value in found]
+
+
+def choose_order(train: tuple[np.ndarray, np.ndarray], validation: list[Tensor], n_special: int,
+                 n_chars: int) -> dict[str, float]:  # fmt: skip
+    """Score Kneser-Ney of each order on the validation plays.
+
+    Args:
+        train: Ids and starts of the training plays.
+        validation: int64 (L,) each.
+        n_special: Subtracted from each id.
+        n_chars: Number of different characters.
+
+    Returns:
+        Order (as text) → bits per character.
+    """
+    counts = [len(text) - MIN_CONTEXT - 1 for text in validation]
+    result = {}
+    for order in ORDERS:
+        model = KneserNey(order, n_chars).fit(*train)
+        losses = scored_by_counts(model, validation, n_special, counts)
+        result[str(order)] = bits(losses.mean().item())
+    return result
+
+
+def count_windows(ids: np.ndarray, order: int, n_chars: int) -> int:
+    """Count the different windows of 1 to `order` characters: what a count model must store.
+
+    Args:
+        ids: int64 (T,), characters from 0.
+        order: Length of the longest window.
+        n_chars: Number of different characters.
+
+    Returns:
+        The number of windows, all lengths together.
+    """
+    total, codes = 0, np.zeros(len(ids), dtype=np.int64)
+    for length in range(order):
+        codes = codes[: len(ids) - length] * n_chars + ids[length:]
+        total += len(np.unique(codes))
+    return total
+
+
+def curve_levels(
+    models: dict[str, KneserNey], tokenizer: CharTokenizer, seq_len: int
+) -> dict[str, float]:
+    """Score count models on the very characters of the validation curve in the model's card.
+
+    Args:
+        models: Name → fitted count model.
+        tokenizer: The GPT's.
+        seq_len: Characters that the GPT reads at once.
+
+    Returns:
+        Name → bits per character.
+    """
+    plays = [play.text for play in load_shakespeare("validation")]
+    ids = tokenizer.encode("\n".join(plays))[:N_CURVE].numpy() - len(tokenizer.special_ids)
+    step = seq_len - MIN_CONTEXT
+    n_scored = (N_CURVE - MIN_CONTEXT - 1) // step * step
+    scored = slice(MIN_CONTEXT + 1, MIN_CONTEXT + 1 + n_scored)
+    return {name: bits(-model.log_probs(ids)[scored].mean()) for name, model in models.items()}
+
+
+def compare(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
+    """Compare the GPT with count models on the test plays.
+
+    Args:
+        model: A GPT in evaluation mode.
+        tokenizer: The model's.
+
+    Returns:
+        The record.
+    """
+    texts, n_special = char_ids(tokenizer, load_shakespeare("test"))
+    train = joined(char_ids(tokenizer, load_shakespeare("train"))[0], n_special)
+    validation = char_ids(tokenizer, load_shakespeare("validation"))[0]
+    n_chars = tokenizer.vocab_size - n_special
+    by_order = choose_order(train, validation, n_special, n_chars)
+    best_order = int(min(by_order, key=by_order.__getitem__))
+    order_5, best = (KneserNey(order, n_chars).fit(*train) for order in (5, best_order))
+    by_play = gpt_losses(model, texts)
+    counts = [len(losses) for losses in by_play]
+    losses = {
+        "uniform": torch.full((sum(counts),), math.log(n_chars), dtype=torch.float64),
+        "unigram": scored_by_counts(UnigramModel(n_chars).fit(*train), texts, n_special, counts),
+        "kneser_ney_5": scored_by_counts(order_5, texts, n_special, counts),
+        "kneser_ney_best": scored_by_counts(best, texts, n_special, counts),
+        "gpt": torch.cat(by_play),
+    }
+    plays = [play.title for play in load_shakespeare("test")]
+    per_play = {
+        name: [bits(part.mean().item()) for part in values.split(counts)]
+        for name, values in losses.items()
+        if name in ("kneser_ney_best", "gpt")
+    }
+    return {
+        "min_context": MIN_CONTEXT, "block_len": BLOCK_LEN, "n_scored": sum(counts),
+        "validation_bits_by_order": by_order, "best_order": best_order,
+        "n_parameters": sum(p.numel() for p in model.parameters()),
+        "n_windows": count_windows(train[0], best_order, n_chars),
+        "curve_levels": curve_levels(
+            {"kneser_ney_5": order_5, "kneser_ney_best": best}, tokenizer, model.context_limit
+        ),
+        "test_bits": {name: interval(values) for name, values in losses.items()},
+        "test_bits_below": {
+            name: interval(losses[name] - losses["gpt"])
+            for name in ("kneser_ney_5", "kneser_ney_best")
+        },
+        "plays": plays, "test_bits_per_play": per_play,
+    }  # fmt: skip
+
+
+def sample_texts(model: GPT, tokenizer: CharTokenizer, *, n_new_tokens: int) -> dict[str, Any]:
+    """Continue one prompt under each sampling rule, until a blank line ends the speech.
+
+    Args:
+        model: A GPT in evaluation mode.
+        tokenizer: The model's.
+        n_new_tokens: Most characters to add.
+
+    Returns:
+        Prompt, limit, and the continuations.
+    """
+    prompt, stop = tokenizer.encode(PROMPT)[None], tokenizer.encode("\n\n").tolist()
+    texts = {}
+    for name, rule in SAMPLING.items():
+        generator = None if "greedy" in rule else Generator().manual_seed(1)
+        ids = generate(model, prompt, n_new_tokens, generator=generator, stop_ids=stop, **rule)
+        texts[name] = tokenizer.decode(ids[0, prompt.shape[1] :])
+    return {"prompt": PROMPT, "n_new_tokens": n_new_tokens, "seed": 1, "texts": texts}
+
+
+def true_texts(texts: list[Tensor], space_id: int) -> Tensor:
+    """Cut evenly spaced stretches of the test plays whose prefix ends with a space.
+
+    Args:
+        texts: int64 (L,) each; no stretch crosses from one to the next.
+        space_id: Id of the space.
+
+    Returns:
+        int64 (N_PREFIXES, PREFIX_LEN + OWN_LEN).
+    """
+    stretches = torch.cat([text.unfold(0, PREFIX_LEN + OWN_LEN, 1) for text in texts])
+    starts = (stretches[:, PREFIX_LEN - 1] == space_id).nonzero()[:, 0]
+    return stretches[starts[torch.linspace(0, len(starts) - 1, N_PREFIXES).long()]]
+
+
+@torch.inference_mode()
+def own_losses(model: GPT, texts: Tensor) -> Tensor:
+    """Score the continuation of each text with the GPT itself.
+
+    Args:
+        model: A GPT in evaluation mode.
+        texts: int64 (N, PREFIX_LEN + OWN_LEN).
+
+    Returns:
+        float64 (N, OWN_LEN), bits.
+    """
+    log_probs = model(texts[:, :-1]).double().log_softmax(dim=-1)
+    taken = log_probs.gather(-1, texts[:, 1:, None])[..., 0]
+    return -taken[:, -OWN_LEN:] / math.log(2)
+
+
+def words_of(text: str) -> list[str]:
+    """Split into complete words in lower case; the last one, perhaps cut off, is dropped."""
+    return re.findall(r"[a-z'-]+(?=[^a-z'-])", text.lower())
+
+
+def unknown_words(continuations: list[str], known: set[str]) -> Tensor:
+    """Mark which of the first N_WORDS words of each continuation the training plays lack.
+
+    Args:
+        continuations: Texts that start at the start of a word.
+        known: Words of the training plays.
+
+    Returns:
+        float64 (n, N_WORDS), 1 = unknown; continuations with fewer words are left out.
+    """
+    rows = [words_of(text)[:N_WORDS] for text in continuations]
+    marks = [[float(word not in known) for word in row] for row in rows if len(row) == N_WORDS]
+    return torch.tensor(marks, dtype=torch.float64)
+
+
+def exposure(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
+    """Measure the model on true prefixes and on prefixes that it wrote itself.
+
+    Args:
+        model: A GPT in evaluation mode.
+        tokenizer: The model's.
+
+    Returns:
+        By distance from the last true character: the model's own loss in bits per character, and
+        the share of words that the training plays lack, with 95 % intervals.
+    """
+    texts, _ = char_ids(tokenizer, load_shakespeare("test"))
+    known = set(words_of(" ".join(play.text for play in load_shakespeare("train")) + " "))
+    true = true_texts(texts, tokenizer.ids[" "])
+    given = true[:, :PREFIX_LEN]
+    versions = {
+        "true": true,
+        "sampled": generate(model, given, OWN_LEN, generator=Generator().manual_seed(2)),
+        "greedy": generate(model, given, OWN_LEN, greedy=True),
+    }
+    own = {kind: own_losses(model, ids).mean(dim=0) for kind, ids in versions.items()}
+    unknown = {
+        kind: unknown_words([tokenizer.decode(row) for row in ids[:, PREFIX_LEN:]], known)
+        for kind, ids in versions.items()
+    }
+    rise = unknown["sampled"][:, 1:].mean(dim=1) - unknown["sampled"][:, 0]
+    return {
+        "prefix_len": PREFIX_LEN, "own_len": OWN_LEN, "n_prefixes": N_PREFIXES,
+        "bin_len": BIN_LEN, "n_words": N_WORDS,
+        "own_bits": {k: v.view(-1, BIN_LEN).mean(dim=1).tolist() for k, v in own.items()},
+        "unknown_share": {k: [resampled(c) for c in v.T] for k, v in unknown.items()},
+        "unknown_rise_after_first_word": resampled(rise),
+    }  # fmt: skip
+
+
+def resampled(values: Tensor) -> list[float]:
+    """Give a mean over prefixes and its 95 % bootstrap interval.
+
+    Args:
+        values: float64 (n,).
+
+    Returns:
+        Mean, lower and upper end.
+    """
+    return list(bootstrap_interval(values, generator=Generator().manual_seed(0), n_resamples=2000))
+
+
+def time_cache(model: GPT, *, n_runs: int = 7) -> dict[str, Any]:
+    """Time greedy generation up to the full context, with and without the cache, alternating.
+
+    Args:
+        model: A GPT in evaluation mode.
+        n_runs: Pairs of runs.
+
+    Returns:
+        Tokens made and the median ratio of CPU times.
+    """
+    prompt = torch.full((1, 1), model.embeddings.token.num_embeddings - 1)
+    n_new_tokens = model.context_limit - 1
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(n_runs):
+        for use_cache in (True, False):
+            start = time.process_time()
+            generate(model, prompt, n_new_tokens, greedy=True, use_cache=use_cache)
+            seconds[use_cache].append(time.process_time() - start)
+    ratio = statistics.median(seconds[False]) / statistics.median(seconds[True])
+    return {"n_new_tokens": n_new_tokens, "n_runs": n_runs, "cpu_time_ratio": ratio}
+
+
+def main() -> None:
+    """Run all studies and write the record."""
+    model, tokenizer = load_model(MODEL)
+    record = {
+        "model": MODEL,
+        "comparison": compare(model, tokenizer),
+        "samples": sample_texts(model, tokenizer, n_new_tokens=160),
+        "exposure": exposure(model, tokenizer),
+        "cache": time_cache(model),
+    }
+    path = data_file("runs", "gpt_evaluation.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

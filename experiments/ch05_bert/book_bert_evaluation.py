@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: MIT
+"""The book's word-piece BERT on unseen plays and on reviews of unseen films (BRT-R7).
+
+Run `python -m experiments.ch05_bert.book_bert_evaluation` after `train_book_bert.py`. Writes
+data/runs/book_bert.json: single blanks in speeches of the test plays and in review sentences of
+the test films, judged in bits and by the best guesses, against frequencies, a count model that
+reads both sides, and an untrained encoder; and the eight best fillings of some sentences of ours.
+
+A blank hides one token of one text, which may be a word, a piece of a word or a mark.
+
+`--quick` asks few blanks, takes a random model when there is no trained one, and writes nothing.
+"""
+
+import argparse
+import json
+import time
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from experiments.book_models.book_bert import NAME, SHAPE, VOCABULARY, Text, encode_texts
+from experiments.book_models.vocabularies import book_texts
+from experiments.ch05_bert.evaluation import n_gram_log_probs, score
+from experiments.ch05_bert.setup import rounded, write_run
+from pretrain.bert import BERT
+from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
+from pretrain_lab.paths import CHECKPOINTS
+from pretrain_lab.statistics.intervals import bootstrap_interval
+from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
+
+SEED = 41
+N_BLANKS, N_CHOICE, N_QUICK = 1000, 400, 40
+ORDERS = ((1, 1), (2, 1), (2, 2))
+"""Neighbours of a blank on the left and on the right; more do not fit the count model's codes."""
+KINDS = ("word", "piece", "mark")
+SENTENCES: tuple[tuple[str, str, str], ...] = (
+    ("plays", "My lord, the ___ is dead.", "king"),
+    ("plays", "Give me thy ___, and farewell.", "hand"),
+    ("plays", "I will not ___ to him, sir.", "speak"),
+    ("plays", "What news from ___, good cousin?", "france"),
+    ("plays", "She is my daughter, and I am her ___.", "father"),
+    ("films", "This is one of the best ___ of the year.", "films"),
+    ("films", "A dull and predictable ___ with no surprises.", "comedy"),
+    ("films", "The story is thin, but the ___ do their best.", "actors"),
+    ("films", "It is too long, and it is not very ___.", "funny"),
+    ("others", "The doctor said that ___ was tired.", "he"),
+    ("others", "The nurse said that ___ was tired.", "she"),
+    ("others", "We opened the ___ and looked at the garden.", "door"),
+)
+"""Sentences of our own, of what the model has read or not, and a word that would fit."""
+
+
+class Blanks(NamedTuple):
+    """Texts with one token each that is asked for."""
+
+    ids: Tensor
+    """int64 (n, T), [CLS] text [SEP], padded."""
+    places: Tensor
+    """int64 (n,), where the token stands."""
+
+    @property
+    def hidden(self) -> Tensor:
+        """Mark the places, bool (n, T)."""
+        return self.places[:, None] == torch.arange(self.ids.shape[1])
+
+    @property
+    def answers(self) -> Tensor:
+        """Give the tokens that are asked for, int64 (n,)."""
+        return self.ids[self.hidden]
+
+
+def texts_of(domain: str, split: str) -> list[str]:
+    """Give texts of one domain: speeches with their speakers, or review sentences."""
+    if domain == "reviews":
+        return [review.sentence for review in load_reviews(split)]
+    plays = load_shakespeare(split)
+    return [f"{s.speaker}:\n{s.text}" for play in plays for s in play.speeches]
+
+
+def draw_blanks(texts: list[str], tokenizer: SubwordTokenizer, n: int, seed: int) -> Blanks:
+    """Draw texts and one token of each: every token of the collection is equally likely.
+
+    Args:
+        texts: The collection.
+        tokenizer: Its vocabulary.
+        n: Number of blanks.
+        seed: Seed of the draw.
+
+    Returns:
+        n texts, cut to the model's length.
+    """
+    room = SHAPE["max_len"] - 2
+    encoded = [tokenizer.encode(text)[:room] for text in texts]
+    lens = torch.tensor([len(ids) for ids in encoded])
+    ends = lens.cumsum(dim=0)
+    token = torch.randint(int(ends[-1]), (n,), generator=Generator().manual_seed(seed))
+    which = torch.searchsorted(ends, token, right=True)
+    cls, sep = torch.tensor([tokenizer.cls_id]), torch.tensor([tokenizer.sep_id])
+    rows = [torch.cat([cls, encoded[i], sep]) for i in which.tolist()]
+    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=tokenizer.pad_id)
+    return Blanks(ids, token - (ends - lens)[which] + 1)
+
+
+@torch.inference_mode()
+def fill_blanks(model: BERT, blanks: Blanks, tokenizer: SubwordTokenizer) -> Tensor:
+    """Hide one token of each row and give the model's log-probabilities for it, float (n, V)."""
+    parts = []
+    for rows, where in zip(blanks.ids.split(64), blanks.hidden.split(64), strict=True):
+        read = rows.masked_fill(where, tokenizer.mask_id)
+        logits = model(read, rows != tokenizer.pad_id, predict=where)
+        parts.append(logits.log_softmax(dim=-1))
+    return torch.cat(parts)
+
+
+def count_log_probs(model: TwoSidedNGram, blanks: Blanks, tokenizer: SubwordTokenizer) -> Tensor:
+    """Fill the same blanks by counts; [CLS] reads as the [SEP] that closes the text before."""
+    ids = blanks.ids.masked_fill(blanks.ids == tokenizer.pad_id, -1)
+    ids = ids.masked_fill(ids == tokenizer.cls_id, tokenizer.sep_id)
+    return n_gram_log_probs(model, ids, blanks.hidden)
+
+
+def choose_count_model(
+    train: Text, blanks: Blanks, tokenizer: SubwordTokenizer
+) -> tuple[TwoSidedNGram, dict[str, Any]]:
+    """Fit the count models and keep the one with the fewest bits on validation blanks."""
+    tried: dict[str, float] = {}
+    models = {}
+    for order in ORDERS:
+        model = TwoSidedNGram(*order, tokenizer.vocab_size).fit(train.ids.numpy())
+        name = f"{order[0]} left, {order[1]} right"
+        log_probs = count_log_probs(model, blanks, tokenizer)
+        tried[name], models[name] = score(log_probs, blanks.answers)["bits"][0], model
+    best = min(tried, key=lambda name: tried[name])
+    return models[best], {"chosen": best, "validation_bits": tried}
+
+
+def kind_of(tokenizer: SubwordTokenizer) -> Tensor:
+    """Sort the vocabulary into KINDS, int64 (V,)."""
+    kinds = [
+        1 if token.startswith("##") else 0 if token[0].isalnum() else 2
+        for token in tokenizer.tokens
+    ]
+    return torch.tensor(kinds)
+
+
+def judge_domain(
+    domain: str, models: dict[str, Any], tokenizer: SubwordTokenizer, n: int
+) -> dict[str, Any]:
+    """Ask every way of filling about the same blanks of one domain.
+
+    Args:
+        domain: "plays" or "reviews".
+        models: "bert", "untrained", "counts" and "unigram" (log-probabilities, float (V,)).
+        tokenizer: The vocabulary.
+        n: Number of blanks.
+    """
+    blanks = draw_blanks(texts_of(domain, "test"), tokenizer, n, SEED)
+    answers = blanks.answers
+    ways = {
+        "bert": fill_blanks(models["bert"], blanks, tokenizer),
+        "counts": count_log_probs(models["counts"], blanks, tokenizer),
+        "unigram": models["unigram"].expand(n, -1),
+        "untrained": fill_blanks(models["untrained"], blanks, tokenizer),
+    }
+    kinds = kind_of(tokenizer)[answers]
+    gap = _nats(ways["counts"], answers) - _nats(ways["bert"], answers)
+    generator = Generator().manual_seed(0)
+    gains = bootstrap_interval(gap / torch.tensor(2.0).log(), generator=generator)
+    return {
+        "n": n,
+        "ways": {name: score(log_probs, answers) for name, log_probs in ways.items()},
+        "counts_minus_bert_bits": list(gains),
+        "kinds": {
+            kind: {name: score(lp[kinds == i], answers[kinds == i]) for name, lp in ways.items()}
+            for i, kind in enumerate(KINDS)
+            if int((kinds == i).sum()) > 1
+        },
+        "share_unknown": float((answers == tokenizer.unk_id).double().mean()),
+    }
+
+
+def _nats(log_probs: Tensor, answers: Tensor) -> Tensor:
+    """Give -log P of each answer, float64 (n,)."""
+    return -log_probs.gather(1, answers[:, None])[:, 0].double()
+
+
+def fill_sentences(model: BERT, tokenizer: SubwordTokenizer) -> list[dict[str, Any]]:
+    """Give the eight best fillings of our own sentences, and the rank of the word that fits."""
+    filled = []
+    for domain, sentence, word in SENTENCES:
+        left, right = (tokenizer.encode(part) for part in sentence.split("___"))
+        answer = tokenizer.encode(word)
+        if len(answer) != 1:
+            raise ValueError(f"expected a word of one token for {sentence!r}, got {word!r}")
+        row = [torch.tensor([tokenizer.cls_id]), left, answer, right]
+        ids = torch.cat([*row, torch.tensor([tokenizer.sep_id])])[None]
+        blank = Blanks(ids, torch.tensor([1 + len(left)]))
+        log_probs = fill_blanks(model, blank, tokenizer)[0]
+        top = log_probs.exp().topk(8)
+        best = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+        own = log_probs[answer]
+        filled.append({
+            "domain": domain, "sentence": sentence, "word": word, "prob": own.exp().item(),
+            "rank": 1 + int((log_probs > own).sum()),
+            "top": [[tokenizer.tokens[i], p] for i, p in best],
+        })  # fmt: skip
+    return filled
+
+
+def load_models(tokenizer: SubwordTokenizer, train: Text, *, quick: bool) -> dict[str, Any]:
+    """Load the recorded model, and make those that have not learned a context."""
+    torch.manual_seed(SEED)
+    untrained = BERT(tokenizer.vocab_size, **SHAPE).eval()
+    missing = not (CHECKPOINTS / f"{NAME}.safetensors").exists()
+    bert, own = (untrained, tokenizer) if quick and missing else load_model(NAME)
+    if own.tokens != tokenizer.tokens:
+        raise ValueError(f"expected {NAME} to have the vocabulary {VOCABULARY}, got another one")
+    counts = torch.bincount(train.ids, minlength=tokenizer.vocab_size) + 1.0
+    counts[list(tokenizer.special_ids)] = 1e-9
+    return {"bert": bert, "untrained": untrained, "unigram": (counts / counts.sum()).log()}
+
+
+def main() -> None:
+    """Ask everything and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    started, cpu_started = time.time(), time.process_time()
+    tokenizer = load_tokenizer(VOCABULARY)
+    train = encode_texts(book_texts("train"), tokenizer)
+    models = load_models(tokenizer, train, quick=quick)
+    choice = draw_blanks(
+        book_texts("validation"), tokenizer, N_QUICK if quick else N_CHOICE, SEED + 1
+    )
+    models["counts"], counts = choose_count_model(train, choice, tokenizer)
+    n = N_QUICK if quick else N_BLANKS
+    n_words = tokenizer.vocab_size - len(tokenizer.special_ids)
+    result = {
+        "question": "What does the book's word-piece BERT write into blanks of unseen texts?",
+        "unit": "bits per hidden token; shares",
+        "interval": "95 %; bootstrap over blanks for bits, Wilson for shares",
+        "model": NAME,
+        "n_parameters": sum(p.numel() for p in models["bert"].parameters()),
+        "chance_bits": torch.tensor(float(n_words)).log2().item(),
+        "counts": counts,
+        "domains": {d: judge_domain(d, models, tokenizer, n) for d in ("plays", "reviews")},
+        "sentences": fill_sentences(models["bert"], tokenizer),
+    }
+    if quick:
+        print(json.dumps(rounded(result, 3), indent=1))
+        return
+    write_run("book_bert", result, started=started, cpu_started=cpu_started)
+
+
+if __name__ == "__main__":
+    main()

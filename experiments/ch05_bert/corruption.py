@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: MIT
+"""How to corrupt, and how much: fates (BRT-R2) and the masking rate (BRT-R3).
+
+Writes data/runs/bert_corruption.json. Every arm has the recipe of `bert_study`; only the
+corruption in training differs. All arms are then judged on the same five questions:
+
+blank      one [MASK] in clean text of unseen plays: bits and top-1;
+corrupted  15 % selected, 80/10/10: top-1 and bits at the selected positions;
+clean      the model reads clean text: how often its head names the character that stands there;
+typo       one character was replaced by a random one: how often its head names the original;
+probes     ridge regression on frozen states of clean text: which character stands here (of the
+           vocabulary), and which of the 40 most frequent words starts here.
+"""
+
+import time
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from experiments.ch05_bert.setup import (
+    RECIPE,
+    SEQ_LEN,
+    load_ids,
+    middle_blanks,
+    new_model,
+    seed_interval,
+    train,
+    write_run,
+)
+from pretrain.bert import BERT
+from pretrain.evaluation import bits, blank_log_probs, masked_log_probs
+from pretrain.objectives import IGNORE_INDEX, corrupt_mlm, masked_lm_loss
+from pretrain_lab.tokenizers.characters import CharTokenizer
+
+FATES = {
+    "80/10/10": (0.8, 0.1),
+    "all masked": (1.0, 0.0),
+    "all kept": (0.0, 0.0),
+    "all random": (0.0, 1.0),
+}
+"""mask / random / keep, as (mask_prob, random_prob)."""
+RATES = (0.05, 0.15, 0.3, 0.5, 0.8)
+N_BLANKS = 4000
+N_WORDS = 40
+SEEDS = (0, 1, 2)
+N_PROBE_TRAIN, N_PROBE_TEST = 8000, 4000
+
+
+def arms() -> dict[str, tuple[float, float, float]]:
+    """Name every arm: (select_prob, mask_prob, random_prob). 80/10/10 is the 15 % arm of both."""
+    result = {f"fates {name}": (0.15, *fate) for name, fate in FATES.items()}
+    result |= {f"rate {rate:.2f}": (rate, 0.8, 0.1) for rate in RATES if rate != 0.15}
+    return result
+
+
+def word_starts(text: str, words: list[str]) -> tuple[list[int], list[int]]:
+    """Find where a listed word starts, far enough from the ends for a window around it.
+
+    Args:
+        text: The text.
+        words: The words, whose index is the label.
+
+    Returns:
+        Places in the text, and labels.
+    """
+    label = {word: i for i, word in enumerate(words)}
+    places, labels = [], []
+    start = SEQ_LEN
+    for piece in text[SEQ_LEN : -2 * SEQ_LEN].split(" "):
+        if piece in label:
+            places.append(start)
+            labels.append(label[piece])
+        start += len(piece) + 1
+    return places, labels
+
+
+def word_probe_data(
+    ids: Tensor, text: str, words: list[str], n: int, seed: int
+) -> tuple[Tensor, Tensor]:
+    """Draw windows whose middle character starts a listed word.
+
+    Returns:
+        Windows int64 (n, SEQ_LEN) and word labels int64 (n,).
+    """
+    places, labels = word_starts(text, words)
+    generator = torch.Generator().manual_seed(seed)
+    chosen = torch.randperm(len(places), generator=generator)[:n]
+    starts = torch.tensor(places)[chosen] - SEQ_LEN // 2
+    return ids.unfold(0, SEQ_LEN, 1)[starts], torch.tensor(labels)[chosen]
+
+
+@torch.inference_mode()
+def middle_states(model: BERT, windows: Tensor) -> Tensor:
+    """Give the last hidden state of the middle character, float64 (n, D + 1) with a constant."""
+    states = torch.cat([model.encode(w)[:, SEQ_LEN // 2] for w in windows.split(512)]).double()
+    return torch.cat([states, torch.ones(len(states), 1, dtype=torch.float64)], dim=1)
+
+
+def ridge_accuracy(
+    train_states: Tensor, train_labels: Tensor, states: Tensor, labels: Tensor, n_classes: int
+) -> float:
+    """Fit one-hot labels by ridge regression and give the accuracy on other states."""
+    targets = F.one_hot(train_labels, n_classes).double()
+    gram = train_states.T @ train_states + 1.0 * torch.eye(train_states.shape[1])
+    weights = torch.linalg.solve(gram, train_states.T @ targets)
+    return ((states @ weights).argmax(dim=1) == labels).double().mean().item()
+
+
+def judge(model: BERT, data: dict[str, Any]) -> dict[str, float]:
+    """Ask one trained model all five questions."""
+    tokenizer: CharTokenizer = data["tokenizer"]
+    windows, places, answers = data["blanks"]
+    blank = blank_log_probs(model, windows, places, mask_id=tokenizer.mask_id)
+    corrupted, labels, _ = data["corrupted"]
+    log_probs, hidden = masked_log_probs(model, corrupted, labels)
+    clean = masked_log_probs(model, windows, data["only_middle"])[0]
+    typo = masked_log_probs(model, data["typos"], data["only_middle"])[0]
+    result = {
+        "blank_bits": bits(F.nll_loss(blank, answers).item()),
+        "blank_top1": _top1(blank, answers),
+        "corrupted_bits": bits(F.nll_loss(log_probs, hidden).item()),
+        "corrupted_top1": _top1(log_probs, hidden),
+        "clean_top1": _top1(clean, answers),
+        "clean_bits": bits(F.nll_loss(clean, answers).item()),
+        "typo_top1": _top1(typo, answers),
+    }
+    for name, (train_set, test_set, n_classes) in data["probes"].items():
+        result[f"probe_{name}"] = ridge_accuracy(
+            middle_states(model, train_set[0]),
+            train_set[1],
+            middle_states(model, test_set[0]),
+            test_set[1],
+            n_classes,
+        )
+    return result
+
+
+def _top1(log_probs: Tensor, answers: Tensor) -> float:
+    """Compute the share of answers that are the best guess."""
+    return (log_probs.argmax(dim=1) == answers).double().mean().item()
+
+
+def prepare() -> dict[str, Any]:
+    """Load the text and draw every question once, the same for all arms."""
+    tokenizer, ids = load_ids()
+    blanks = middle_blanks(ids["test"], N_BLANKS, seed=7)
+    windows, _, answers = blanks
+    middle = torch.arange(SEQ_LEN) == SEQ_LEN // 2
+    generator = torch.Generator().manual_seed(9)
+    special: dict[str, Any] = {
+        "mask_id": tokenizer.mask_id,
+        "vocab_size": tokenizer.vocab_size,
+        "special_ids": tokenizer.special_ids,
+    }
+    n_special = len(tokenizer.special_ids)
+    shift = torch.randint(1, tokenizer.vocab_size - n_special, (N_BLANKS,), generator=generator)
+    wrong = (answers - n_special + shift) % (tokenizer.vocab_size - n_special) + n_special
+    texts = {split: tokenizer.decode(ids[split]) for split in ("train", "test")}
+    words = frequent_words(texts["train"])
+    practice = middle_blanks(ids["train"], N_PROBE_TRAIN, seed=10)
+    return {
+        "tokenizer": tokenizer,
+        "ids": ids,
+        "special": special,
+        "words": words,
+        "blanks": blanks,
+        "corrupted": corrupt_mlm(windows, generator=generator, **special),
+        "only_middle": windows.masked_fill(~middle, IGNORE_INDEX),
+        "typos": torch.where(middle, wrong[:, None], windows),
+        "probes": {
+            "character": ((practice[0], practice[2]), (windows, answers), tokenizer.vocab_size),
+            "word": (
+                word_probe_data(ids["train"], texts["train"], words, N_PROBE_TRAIN, 11),
+                word_probe_data(ids["test"], texts["test"], words, N_PROBE_TEST, 12),
+                N_WORDS,
+            ),
+        },
+    }
+
+
+def frequent_words(text: str) -> list[str]:
+    """List the most frequent words of two letters or more that stand between two spaces."""
+    counts: dict[str, int] = {}
+    for word in text.split(" "):
+        if len(word) > 1 and word.isalpha() and word.islower():
+            counts[word] = counts.get(word, 0) + 1
+    return sorted(counts, key=lambda word: (-counts[word], word))[:N_WORDS]
+
+
+def run_arm(arm: tuple[float, float, float], seed: int, data: dict[str, Any]) -> dict[str, float]:
+    """Train one model and judge it."""
+    select_prob, mask_prob, random_prob = arm
+    loss = masked_lm_loss(
+        data["ids"]["train"],
+        batch_size=RECIPE["batch_size"],
+        seq_len=SEQ_LEN,
+        select_prob=select_prob,
+        mask_prob=mask_prob,
+        random_prob=random_prob,
+        **data["special"],
+    )
+    model = new_model(BERT, data["tokenizer"].vocab_size, seed)
+    train(model, loss, seed=seed)
+    return judge(model, data)
+
+
+def paired(
+    runs: list[dict[str, float]], reference: list[dict[str, float]], key: str
+) -> list[float]:
+    """Subtract the reference arm's number from an arm's, seed by seed."""
+    return [run[key] - other[key] for run, other in zip(runs, reference, strict=True)]
+
+
+def main() -> None:
+    """Run all arms seed by seed, and write the study after each seed but the first."""
+    started, cpu_started = time.time(), time.process_time()
+    data = prepare()
+    results: dict[str, list[dict[str, float]]] = {name: [] for name in arms()}
+    for n, seed in enumerate(SEEDS, start=1):
+        for name, arm in arms().items():
+            results[name].append(run_arm(arm, seed, data))
+            short = {key: round(value, 3) for key, value in results[name][-1].items()}
+            print(name, seed, short, flush=True)
+        if n > 1:
+            study = summary(results, data) | {"seeds": list(SEEDS[:n])}
+            write_run("bert_corruption", study, started=started, cpu_started=cpu_started)
+
+
+def summary(results: dict[str, list[dict[str, float]]], data: dict[str, Any]) -> dict[str, Any]:
+    """Put means, intervals and paired differences of all arms together."""
+    reference = results["fates 80/10/10"]
+    untrained = judge(new_model(BERT, data["tokenizer"].vocab_size, 0).eval(), data)
+    return {
+        "question": "How should tokens be corrupted, and how many of them?",
+        "recipe": RECIPE,
+        "n_blanks": N_BLANKS,
+        "n_corrupted": int((data["corrupted"].labels != IGNORE_INDEX).sum()),
+        "n_probe": [N_PROBE_TRAIN, N_PROBE_TEST],
+        "probe_words": data["words"],
+        "interval": "95 % over seeds, Student's t; differences paired by seed",
+        "reference": "fates 80/10/10",
+        "arms": {
+            name: {
+                "select_prob": arms()[name][0],
+                **{k: seed_interval([r[k] for r in runs]) for k in runs[0]},
+                "minus_reference": {k: seed_interval(paired(runs, reference, k)) for k in runs[0]},
+            }
+            for name, runs in results.items()
+        },
+        "untrained": untrained,
+        "majority": {
+            name: torch.bincount(sets[1][1]).max().item() / len(sets[1][1])
+            for name, sets in data["probes"].items()
+        },
+    }
+
+
+if __name__ == "__main__":
+    main()

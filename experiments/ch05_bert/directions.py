@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""What each direction is worth: left only, right only, their product, and both at once.
+
+Writes data/runs/bert_directions.json. Four ways to fill the same single blanks of unseen plays:
+a GPT, a GPT trained on reversed text, the two combined, and a BERT. Two combinations: the product
+P_left P_right / P_unigram, and a linear layer trained on both frozen states, which is nearer to
+ELMo (Peters et al. 2018, arXiv:1802.05365; differs: two LSTMs there, and a softmax shared by the
+directions). `--long` then adds one BERT that makes as many predictions as the left-only model.
+"""
+
+import argparse
+import json
+import time
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from experiments.ch05_bert.setup import (
+    N_STEPS,
+    RECIPE,
+    SEEDS,
+    SEQ_LEN,
+    load_ids,
+    middle_blanks,
+    new_model,
+    rounded,
+    seed_interval,
+    train,
+    write_run,
+)
+from pretrain.bert import BERT
+from pretrain.evaluation import bits, blank_log_probs, left_log_probs
+from pretrain.gpt import GPT
+from pretrain.objectives import causal_lm_loss, masked_lm_loss
+from pretrain_lab.paths import RUNS
+
+N_BLANKS = 4000
+N_CURVE = 1000
+LONG_STEPS = 13_300  # 0.15 x 13,300 = 1,995: as many predictions as 2,000 causal steps
+EVERY = 200
+
+
+def mean_bits(log_probs: Tensor, answers: Tensor) -> float:
+    """Compute the mean surprisal of the answers, in bits."""
+    return bits(F.nll_loss(log_probs, answers).item())
+
+
+def right_log_probs(model: GPT, windows: Tensor, places: Tensor) -> Tensor:
+    """Give the distribution of a GPT that was trained on reversed text, (N, V)."""
+    return left_log_probs(model, windows.flip(1), windows.shape[1] - 1 - places)
+
+
+def product(left: Tensor, right: Tensor, unigram: Tensor) -> Tensor:
+    """Multiply two distributions and divide by the unigram one, (N, V), normalised.
+
+    This is Bayes' rule under the assumption that the two sides are independent given the blank.
+    """
+    return (left + right - unigram).log_softmax(dim=-1)
+
+
+@torch.no_grad()
+def side_states(left: GPT, right: GPT, windows: Tensor) -> Tensor:
+    """Put the states next to the blank side by side, float (N, 2 D)."""
+    middle = SEQ_LEN // 2
+    flipped = windows.flip(1)
+    before = left.hidden(windows[:, :middle])[:, -1]
+    after = right.hidden(flipped[:, : SEQ_LEN - 1 - middle])[:, -1]
+    return torch.cat([before, after], dim=1)
+
+
+def train_readout(states: Tensor, answers: Tensor, vocab_size: int, seed: int) -> nn.Linear:
+    """Train a linear layer on frozen states; 400 full-batch steps of Adam."""
+    torch.manual_seed(seed)
+    readout = nn.Linear(states.shape[1], vocab_size)
+    optimizer = torch.optim.Adam(readout.parameters(), lr=2e-2)
+    for _ in range(400):
+        loss = F.cross_entropy(readout(states), answers)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return readout
+
+
+def run_seed(seed: int, data: dict[str, Any]) -> dict[str, Any]:
+    """Train the three models of one seed and fill the blanks in every way."""
+    tokenizer, ids = data["tokenizer"], data["ids"]
+    windows, places, answers = data["blanks"]
+    size = {"batch_size": RECIPE["batch_size"], "seq_len": SEQ_LEN}
+    special: dict[str, Any] = {
+        "mask_id": tokenizer.mask_id,
+        "vocab_size": tokenizer.vocab_size,
+        "special_ids": tokenizer.special_ids,
+    }
+    ways = {
+        "left": (GPT, causal_lm_loss(ids["train"], **size), left_log_probs),
+        "right": (GPT, causal_lm_loss(ids["train"].flip(0), **size), right_log_probs),
+        "both": (
+            BERT,
+            masked_lm_loss(ids["train"], **size, **special),
+            lambda m, w, p: blank_log_probs(m, w, p, mask_id=tokenizer.mask_id),
+        ),
+    }
+    models, log_probs, curves = {}, {}, {}
+    for name, (kind, loss, fill) in ways.items():
+        model = new_model(kind, tokenizer.vocab_size, seed)
+        few = windows[:N_CURVE], places[:N_CURVE], answers[:N_CURVE]
+
+        def blank_bits(m: Any, fill: Any = fill, few: Any = few) -> float:
+            """Bits on the first blanks."""
+            return mean_bits(fill(m, few[0], few[1]), few[2])
+
+        history = train(model, loss, seed=seed, evaluate=blank_bits, evaluate_every=EVERY)
+        models[name], curves[name] = model, history.evaluations
+        log_probs[name] = fill(model, windows, places)
+    log_probs["product"] = product(log_probs["left"], log_probs["right"], data["unigram"])
+    log_probs["unigram"] = data["unigram"].expand_as(log_probs["left"])
+    practice, _, practice_answers = data["practice"]
+    readout = train_readout(
+        side_states(models["left"], models["right"], practice),
+        practice_answers,
+        tokenizer.vocab_size,
+        seed,
+    )
+    with torch.no_grad():
+        states = side_states(models["left"], models["right"], windows)
+        log_probs["concatenated"] = readout(states).log_softmax(dim=-1)
+    return {
+        "bits": {name: mean_bits(lp, answers) for name, lp in log_probs.items()},
+        "top1": {
+            name: (lp.argmax(dim=1) == answers).float().mean().item()
+            for name, lp in log_probs.items()
+        },
+        "curves": curves,
+    }
+
+
+def add_long_run(seed: int = 0) -> None:
+    """Train the BERT of one seed for LONG_STEPS, and add it to the written study."""
+    started, cpu_started = time.time(), time.process_time()
+    study = json.loads((RUNS / "bert_directions.json").read_text())
+    tokenizer, ids = load_ids()
+    windows, places, answers = middle_blanks(ids["test"], N_BLANKS, seed=7)
+    loss = masked_lm_loss(
+        ids["train"],
+        batch_size=RECIPE["batch_size"],
+        seq_len=SEQ_LEN,
+        mask_id=tokenizer.mask_id,
+        vocab_size=tokenizer.vocab_size,
+        special_ids=tokenizer.special_ids,
+    )
+    model = new_model(BERT, tokenizer.vocab_size, seed)
+
+    def blank_bits(m: Any) -> float:
+        """Bits on the first blanks."""
+        filled = blank_log_probs(m, windows[:N_CURVE], places[:N_CURVE], mask_id=tokenizer.mask_id)
+        return mean_bits(filled, answers[:N_CURVE])
+
+    history = train(
+        model, loss, seed=seed, n_steps=LONG_STEPS, evaluate=blank_bits, evaluate_every=700
+    )
+    log_probs = blank_log_probs(model, windows, places, mask_id=tokenizer.mask_id)
+    study["long"] = {
+        "n_steps": LONG_STEPS,
+        "seeds": [seed],
+        "bits": mean_bits(log_probs, answers),
+        "top1": (log_probs.argmax(dim=1) == answers).float().mean().item(),
+        "curve": history.evaluations,
+        "seconds": round(time.time() - started),
+        "cpu_seconds": round(time.process_time() - cpu_started),
+    }
+    text = json.dumps(rounded(study), indent=1)
+    (RUNS / "bert_directions.json").write_text(text + "\n")
+
+
+def main() -> None:
+    """Run all seeds and write the study, or add the long run to it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--long", action="store_true")
+    if parser.parse_args().long:
+        add_long_run()
+        return
+    started, cpu_started = time.time(), time.process_time()
+    tokenizer, ids = load_ids()
+    counts = torch.bincount(ids["train"], minlength=tokenizer.vocab_size) + 1.0
+    data = {
+        "tokenizer": tokenizer,
+        "ids": ids,
+        "blanks": middle_blanks(ids["test"], N_BLANKS, seed=7),
+        "practice": middle_blanks(ids["train"], 40_000, seed=8),
+        "unigram": (counts / counts.sum()).log(),
+    }
+    results = []
+    untrained = new_model(BERT, tokenizer.vocab_size, 0)
+    for seed in SEEDS:
+        results.append(run_seed(seed, data))
+        print(seed, results[-1]["bits"], flush=True)
+    arms = {
+        name: {
+            "bits": seed_interval([r["bits"][name] for r in results]),
+            "top1": seed_interval([r["top1"][name] for r in results]),
+            "minus_both": seed_interval([r["bits"][name] - r["bits"]["both"] for r in results]),
+        }
+        for name in results[0]["bits"]
+    }
+    write_run(
+        "bert_directions",
+        {
+            "question": "What is each direction worth on single blanks of unseen plays?",
+            "unit": "bits per blank",
+            "recipe": RECIPE,
+            "seeds": list(SEEDS),
+            "n_blanks": N_BLANKS,
+            "n_curve_blanks": N_CURVE,
+            "n_parameters": sum(p.numel() for p in untrained.parameters()),
+            "interval": "95 % over seeds, Student's t",
+            "arms": arms,
+            "curve_steps": list(range(EVERY, N_STEPS + 1, EVERY)),
+            "curves": {
+                name: [[value for _, value in r["curves"][name]] for r in results]
+                for name in ("left", "right", "both")
+            },
+        },
+        started=started,
+        cpu_started=cpu_started,
+    )
+
+
+if __name__ == "__main__":
+    main()

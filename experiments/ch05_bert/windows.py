@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Short windows first? The same number of characters a step, cut into 128, 32 or 16 (BRT-R4).
+
+Writes data/runs/bert_windows.json. A BERT of the book model's size reads 2,048 characters a step
+for 1,500 steps. All arms are judged on the same corrupted windows of 16 characters of unseen plays,
+which are short enough for each of them, every 100 steps.
+"""
+
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from experiments.ch05_bert.setup import load_ids, seed_interval, write_run
+from pretrain.bert import BERT
+from pretrain.evaluation import bits, masked_log_probs
+from pretrain.objectives import corrupt_mlm, masked_lm_loss, random_windows
+from pretrain.training import fit
+
+N_CHARACTERS = 2_048  # read in each step
+SEQ_LENS = (128, 32, 16)
+SEEDS = (0, 1, 2)
+SHAPE: dict[str, Any] = {
+    "d_model": 64, "n_layers": 3, "n_heads": 4, "max_len": 128, "init_std": 0.08,
+}  # fmt: skip
+FIT: dict[str, Any] = {"n_steps": 1_500, "lr": 5e-3, "n_warmup": 200, "final_lr": 0.02}
+EVERY = 100
+N_JUDGED, JUDGED_LEN = 4_000, 16
+
+
+def main() -> None:
+    """Train every arm with every seed, and write the curves and the last values."""
+    started, cpu_started = time.time(), time.process_time()
+    tokenizer, ids = load_ids()
+    special: dict[str, Any] = {
+        "mask_id": tokenizer.mask_id,
+        "vocab_size": tokenizer.vocab_size,
+        "special_ids": tokenizer.special_ids,
+    }
+    generator = torch.Generator().manual_seed(17)
+    windows = random_windows(ids["test"], N_JUDGED, JUDGED_LEN, generator=generator)
+    judged = corrupt_mlm(windows, generator=generator, **special)
+
+    def judge(model: Any) -> float:
+        """Mean bits of the selected characters."""
+        log_probs, answers = masked_log_probs(model, judged.ids, judged.labels, batch_size=512)
+        return bits(-log_probs.gather(-1, answers[:, None]).mean().item())
+
+    curves: dict[int, list[list[float]]] = {seq_len: [] for seq_len in SEQ_LENS}
+    for seed in SEEDS:
+        for seq_len in SEQ_LENS:
+            curves[seq_len].append(run(ids["train"], seq_len, seed, special, judge))
+            print(seq_len, seed, round(curves[seq_len][-1][-1], 3), flush=True)
+    result = {
+        "question": "Do short windows help a masked model to start?",
+        "unit": f"bits per selected character, in windows of {JUDGED_LEN}",
+        "recipe": {**SHAPE, **FIT, "n_characters": N_CHARACTERS},
+        "seeds": list(SEEDS),
+        "interval": "95 % over seeds, Student's t",
+        "steps": list(range(EVERY, FIT["n_steps"] + 1, EVERY)),
+        "curves": curves,
+        "last": {n: seed_interval([curve[-1] for curve in curves[n]]) for n in SEQ_LENS},
+    }
+    write_run("bert_windows", result, started=started, cpu_started=cpu_started)
+
+
+def run(train: Tensor, seq_len: int, seed: int, special: dict[str, Any], judge: Any) -> list[float]:
+    """Train one model on windows of one length; give its curve.
+
+    Args:
+        train: int64 (L,), the training plays.
+        seq_len: Length of the windows.
+        seed: Of weights and batches.
+        special: What masking needs to know of the vocabulary.
+        judge: Scores a model.
+
+    Returns:
+        Bits per selected character, every `EVERY` steps.
+    """
+    torch.manual_seed(seed)
+    model = BERT(special["vocab_size"], **SHAPE)
+    loss = masked_lm_loss(train, batch_size=N_CHARACTERS // seq_len, seq_len=seq_len, **special)
+    history = fit(
+        model,
+        loss,
+        generator=torch.Generator().manual_seed(1000 + seed),
+        evaluate=judge,
+        evaluate_every=EVERY,
+        progress=False,
+        **FIT,
+    )
+    return [value for _, value in history.evaluations]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The studies of chapter 6."""

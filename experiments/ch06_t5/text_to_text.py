@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: MIT
+"""One small T5, five tasks: span filling, reversed words, genre, sentiment, titles (T5-R2).
+
+Writes data/runs/text_to_text.json, and the model to data/checkpoints/t5_tasks.safetensors. Two arms
+are trained on the same mixture, for as many steps in windows of 64 tokens: one goes on from the
+book's T5 ("t5_subwords", with smaller steps and dropout), which is the model that is stored; the
+other starts from random weights. One seed each; the intervals speak of the unseen questions, not
+of other trainings.
+Unseen are the plays, films and words of the test split; for genre, where a split has one play of
+each, those of the validation split too, on which nothing was chosen.
+
+Beside each answer stands what could embarrass it: the majority class and a logistic regression on
+word counts (scikit-learn's defaults), the source itself, the first words of a plot, its most
+frequent capitalised words, and the most frequent word of a title.
+
+Option --quick trains for a few steps on a few
+examples, prints what it would record, and writes nothing.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Generator
+
+from experiments.book_models.character_models import sentinels_of
+from experiments.ch05_bert.setup import rounded, write_run
+from experiments.ch06_t5.setup import split_ids
+from experiments.ch06_t5.task_scores import (
+    judge_class,
+    judge_fill,
+    judge_prefixes,
+    judge_reversal,
+    judge_titles,
+    mean,
+    spread,
+)
+from pretrain.objectives import span_corruption_loss
+from pretrain.t5 import T5
+from pretrain.training import fit
+from pretrain_lab.checkpoints import load_model, save_model
+from pretrain_lab.finetuning.text_to_text import mixture_loss, predict, task_loss
+from pretrain_lab.paths import CHECKPOINTS
+from pretrain_lab.tasks.text_to_text import TASKS, Example
+from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
+
+SEED = 0
+FILL_SEED = 41
+SHAPE: dict[str, Any] = {"d_model": 96, "n_layers": 2, "n_heads": 4}
+START = "t5_subwords"
+STAGE_KEYS = ("seq_len", "batch_size", "n_steps", "lr", "final_lr")
+STAGES: dict[str, Any] = {
+    "pre-trained": ((64, 32, 8000, 0.01, 0.02),),
+    "from scratch": ((16, 128, 500, 0.04, 0.5), (64, 32, 8000, 0.04, 0.02)),
+}
+"""STAGE_KEYS of each stage; seq_len is that of the span-filling windows, short ones first."""
+DROPOUT_PROB = {"pre-trained": 0.1, "from scratch": 0.0}
+N_WARMUP = 100
+WEIGHT_DECAY = 0.01
+MAX_SOURCE_LEN = 112  # tokens; cuts most plots and hardly anything else
+MAX_TARGET_LEN = 24
+PROPORTIONS = {"fill": 0.35, "reverse": 0.15, "genre": 0.15, "sentiment": 0.2, "title": 0.15}
+N_ASKED = {"reverse": 1000, "genre": 1200, "sentiment": 2000, "title": 1000, "fill": 600}
+"""Most questions of each task; there are fewer plots, so all are asked."""
+N_PREFIX_TEXTS = 300
+
+
+def read_examples(*, quick: bool) -> tuple[dict[str, list[Example]], dict[str, list[Example]]]:
+    """Load the training examples of each task, and the unseen ones that are asked."""
+    train = {name: task.examples("train") for name, task in TASKS.items()}
+    unseen = {name: task.examples("test") for name, task in TASKS.items()}
+    unseen["genre"] += TASKS["genre"].examples("validation")
+    if quick:
+        train = {name: spread(rows, 200) for name, rows in train.items()}
+    return train, {
+        name: spread(rows, 24 if quick else N_ASKED[name]) for name, rows in unseen.items()
+    }
+
+
+def start_model(arm: str, tokenizer: SubwordTokenizer) -> T5:
+    """Make the model that an arm starts from, in training mode."""
+    torch.manual_seed(SEED)
+    model = T5(tokenizer.vocab_size, **SHAPE, dropout_prob=DROPOUT_PROB[arm])
+    if arm == "pre-trained":
+        model.load_state_dict(load_model(START)[0].state_dict())
+    return model
+
+
+def train_model(
+    arm: str, tokenizer: SubwordTokenizer, examples: dict[str, list[Example]], stages: Any,
+    *, resume: bool,
+) -> tuple[T5, list[float]]:  # fmt: skip
+    """Train on the mixture, stage by stage.
+
+    Args:
+        arm: "pre-trained" or "from scratch".
+        tokenizer: The vocabulary.
+        examples: Training examples of each supervised task.
+        stages: As one of STAGES.
+        resume: Whether to go on from what a killed run left, and to leave it.
+
+    Returns:
+        The model in evaluation mode, and the mean training loss of every hundred steps, in nats.
+    """
+    model = start_model(arm, tokenizer)
+    ids, generator = split_ids(tokenizer, "train"), Generator().manual_seed(1000 + SEED)
+    losses: list[float] = []
+    for number, (seq_len, batch_size, n_steps, lr, final_lr) in enumerate(stages):
+        parts = {"fill": span_corruption_loss(
+            ids, batch_size=batch_size, seq_len=seq_len, **sentinels_of(tokenizer)
+        )}  # fmt: skip
+        for name, rows in examples.items():
+            parts[name] = task_loss(
+                rows,
+                tokenizer,
+                batch_size=max(batch_size, 64) if name == "reverse" else 32,
+                max_source_len=min(MAX_SOURCE_LEN, 4 * seq_len),
+                max_target_len=MAX_TARGET_LEN,
+            )
+        history = fit(
+            model,
+            mixture_loss(parts, PROPORTIONS),
+            n_steps=n_steps,
+            lr=lr,
+            n_warmup=min(N_WARMUP, n_steps),
+            final_lr=final_lr,
+            relative_lr=True,
+            weight_decay=WEIGHT_DECAY,
+            generator=generator,
+            checkpoint=run_file(arm, number) if resume else None,
+            checkpoint_every=500,
+            progress=False,
+        )
+        print(
+            f"{arm}, stage {number}: last 100 losses {mean(history.losses[-100:]):.3f}", flush=True
+        )
+        losses += history.losses
+    return model.eval(), [round(mean(losses[i : i + 100]), 4) for i in range(0, len(losses), 100)]
+
+
+def run_file(arm: str, number: int) -> Path:
+    """Name the file that a killed run goes on from."""
+    name = f"pretrain_t5_tasks_{arm.replace(' ', '_')}_stage{number}.safetensors"
+    return Path(tempfile.gettempdir()) / name
+
+
+def plan(arm: str, *, quick: bool) -> list[tuple[int, int, int, float, float]]:
+    """Give the stages of an arm, a few steps each if quick."""
+    return [(*s[:2], 20 if quick else s[2], *s[3:]) for s in STAGES[arm]]
+
+
+def make_card(arm: str, stages: Any, train: dict[str, list[Example]]) -> dict[str, Any]:
+    """Say how the model was made."""
+    return {
+        "start": START if arm == "pre-trained" else "random weights",
+        "dropout_prob": DROPOUT_PROB[arm],
+        "data": "training plays, their words, and training films (data/README.md)",
+        "vocabulary": "plays_bpe",
+        "seed": SEED,
+        "shape": SHAPE,
+        "stages": [dict(zip(STAGE_KEYS, stage, strict=True)) for stage in stages],
+        "n_warmup": N_WARMUP,
+        "weight_decay": WEIGHT_DECAY,
+        "relative_lr": True,
+        "proportions": PROPORTIONS,
+        "prefixes": {"fill": "", **{name: task.prefix for name, task in TASKS.items()}},
+        "max_source_len": MAX_SOURCE_LEN,
+        "n_train_examples": {name: len(rows) for name, rows in train.items()},
+    }
+
+
+def answer(model: T5, tokenizer: SubwordTokenizer, sources: list[str]) -> list[str]:
+    """Let a model answer sources."""
+    lens = {"max_source_len": MAX_SOURCE_LEN, "max_new_tokens": MAX_TARGET_LEN}
+    return predict(model, tokenizer, sources, **lens)
+
+
+def asker(model: T5, tokenizer: SubwordTokenizer) -> Callable[[list[Example]], list[str]]:
+    """Give a function that lets a model answer examples."""
+    return lambda examples: answer(model, tokenizer, [e.source for e in examples])
+
+
+def judge(
+    model: T5,
+    tokenizer: SubwordTokenizer,
+    train: dict[str, list[Example]],
+    unseen: dict[str, list[Example]],
+    *,
+    quick: bool,
+) -> dict[str, Any]:
+    """Ask the model everything."""
+    ask_model = asker(model, tokenizer)
+    n_fill, n_texts = (10, 12) if quick else (N_ASKED["fill"], N_PREFIX_TEXTS)
+    classes = {
+        name: judge_class(name, ask_model, train[name], unseen[name])
+        for name in ("genre", "sentiment")
+    }
+    return {
+        "reverse": judge_reversal(ask_model(unseen["reverse"]), unseen["reverse"]),
+        **classes,
+        "title": judge_titles(ask_model(unseen["title"]), train["title"], unseen["title"]),
+        "fill": judge_fill(model, tokenizer, n_fill, seed=FILL_SEED),
+        "prefix": judge_prefixes(partial(answer, model, tokenizer), unseen, n_texts),
+    }
+
+
+def run_arm(
+    arm: str,
+    tokenizer: SubwordTokenizer,
+    train: dict[str, list[Example]],
+    unseen: dict[str, list[Example]],
+    *,
+    quick: bool,
+) -> tuple[T5, dict[str, Any], dict[str, Any]]:
+    """Train an arm and ask it everything; gives the model, its card and its scores."""
+    stages, cpu_started = plan(arm, quick=quick), time.process_time()
+    model, losses = train_model(arm, tokenizer, train, stages, resume=not quick)
+    card = {
+        **make_card(arm, stages, train),
+        "n_parameters": sum(p.numel() for p in model.parameters()),
+        "train_loss_every_100_steps_nats": losses,
+        "training_cpu_seconds": round(time.process_time() - cpu_started),
+    }
+    return model, card, judge(model, tokenizer, train, unseen, quick=quick)
+
+
+def main() -> None:
+    """Train both arms, ask everything, and write the record and the pre-trained arm's model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    started, cpu_started = time.time(), time.process_time()
+    tokenizer = load_tokenizer("plays_bpe")
+    train, unseen = read_examples(quick=quick)
+    arms = {arm: run_arm(arm, tokenizer, train, unseen, quick=quick) for arm in STAGES}
+    (model, card, scores), (_, scratch_card, scratch_scores) = arms.values()
+    result = {
+        "question": "Can one small model do five tasks, told apart by a prefix?",
+        "interval": "95 %; over words for reversal, else a bootstrap over plays, films or windows",
+        "n_seeds": 1,
+        **card,
+        **scores,
+        "from_scratch": {**scratch_card, **scratch_scores},
+    }
+    if quick:
+        print(json.dumps(rounded(result), indent=1))
+        return
+    save_model(CHECKPOINTS / "t5_tasks.safetensors", model, tokenizer, card)
+    write_run("text_to_text", result, started=started, cpu_started=cpu_started)
+    for arm in STAGES:
+        for number in range(len(STAGES[arm])):
+            run_file(arm, number).unlink(missing_ok=True)  # or the next run would find itself done
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: MIT
+"""Three objectives on a source whose best losses are known exactly (WLD-R4, WLD-F3).
+
+Writes data/runs/known_entropy.json. A GPT, a BERT and a T5 of one width are trained on fresh
+samples of one hidden Markov source, so no text is seen twice and no text is too short: what
+remains between a model's loss and the oracle's is what the model has not learned. Every few steps
+the gap, model minus oracle on the same questions, is computed with an interval over windows.
+
+gpt   the next token, after 1..T tokens;
+bert  15 % selected, 80/10/10, and the oracle knows of the corruption;
+t5    span corruption; the oracle infers the lengths of the spans as the model must. The cost of
+      the same targets with given lengths is recorded too. It starts with short windows, where
+      it finds sooner what its sentinels are for; those steps are not on its curve.
+
+`--quick` trains briefly, for some 20 seconds, prints the study and writes nothing.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from experiments.ch05_bert.setup import rounded, seed_interval, write_run
+from pretrain.bert import BERT
+from pretrain.gpt import GPT
+from pretrain.objectives import (
+    IGNORE_INDEX,
+    BatchLoss,
+    causal_targets,
+    corrupt_mlm,
+    seq2seq_loss,
+    shift_right,
+)
+from pretrain.span_corruption import corrupt_spans
+from pretrain.t5 import T5
+from pretrain.training import fit
+from pretrain_lab.oracles.hmm import HiddenMarkovSource, random_source
+from pretrain_lab.oracles.optimal_losses import (
+    blank_oracle,
+    causal_oracle,
+    entropy_rate,
+    gap_interval,
+    masked_oracle,
+)
+from pretrain_lab.oracles.optimal_span_losses import span_oracle
+
+PAD_ID, MASK_ID, OFFSET = 0, 1, 2
+"""Padding and start of T5, [MASK] of BERT, symbol 0. Sentinels stand above the symbols."""
+SOURCE: dict[str, Any] = {
+    "n_states": 16, "n_symbols": 32, "transition_sharpness": 3.0, "emission_sharpness": 3.0,
+}  # fmt: skip
+SOURCE_SEED = 1
+N_SENTINELS = 4  # three spans and the one that closes the target
+VOCAB_SIZE = OFFSET + SOURCE["n_symbols"] + N_SENTINELS
+SPANS: dict[str, Any] = {"first_sentinel_id": VOCAB_SIZE - 1, "n_sentinels": N_SENTINELS}
+MASKING: dict[str, Any] = {
+    "mask_id": MASK_ID, "vocab_size": VOCAB_SIZE,
+    "special_ids": [PAD_ID, MASK_ID, *range(VOCAB_SIZE - N_SENTINELS, VOCAB_SIZE)],
+}  # fmt: skip
+RECIPE: dict[str, Any] = {
+    "d_model": 64, "n_layers": 2, "n_heads": 4, "seq_len": 64, "batch_size": 64, "n_steps": 2500,
+    "n_warmup": 100, "final_lr": 0.02, "every": 125, "n_windows": 1000,
+    "norm": "pre", "init_std": 0.08,
+    "rates": {
+        "gpt": {"lr": 3e-3}, "bert": {"lr": 3e-3},
+        "t5": {"lr": 4e-2, "relative_lr": True, "weight_decay": 0.01},
+    },
+    "short_windows": {"t5": {"seq_len": 16, "batch_size": 256, "n_steps": 300}},
+}  # fmt: skip
+QUICK: dict[str, Any] = RECIPE | {
+    "batch_size": 32, "n_steps": 60, "n_warmup": 10, "every": 30, "n_windows": 200,
+    "short_windows": {"t5": {"seq_len": 16, "batch_size": 64, "n_steps": 30}},
+}  # fmt: skip
+
+Questions = tuple[Callable[[Any], Tensor], Tensor, Tensor]
+"""How a model scores the held-out questions, the oracle's log-probabilities, each one's window."""
+
+
+def sample_ids(source: HiddenMarkovSource, n: int, seq_len: int, generator: Generator) -> Tensor:
+    """Draw texts of the source as ids, int64 (n, seq_len)."""
+    return source.sample(n, seq_len, generator=generator) + OFFSET
+
+
+def training_loss(name: str, source: HiddenMarkovSource, recipe: dict[str, Any]) -> BatchLoss:
+    """Make the loss of one objective on fresh samples.
+
+    Args:
+        name: "gpt", "bert" or "t5".
+        source: Where the text comes from.
+        recipe: Batch size and length.
+
+    Returns:
+        A function of model and generator; mean loss in nats per prediction.
+    """
+    n, seq_len = recipe["batch_size"], recipe["seq_len"]
+
+    def gpt(model: nn.Module, generator: Generator) -> Tensor:
+        """Score each next token of seq_len + 1."""
+        inputs, targets = causal_targets(sample_ids(source, n, seq_len + 1, generator))
+        return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+
+    def bert(model: nn.Module, generator: Generator) -> Tensor:
+        """Score the selected tokens."""
+        ids = sample_ids(source, n, seq_len, generator)
+        corrupted, labels, _ = corrupt_mlm(ids, generator=generator, **MASKING)
+        asked = labels != IGNORE_INDEX
+        return F.cross_entropy(model(corrupted, predict=asked), labels[asked])
+
+    def t5(model: nn.Module, generator: Generator) -> Tensor:
+        """Score the target, sentinels included."""
+        ids = sample_ids(source, n, seq_len, generator)
+        cut = corrupt_spans(ids, generator=generator, **SPANS)
+        return seq2seq_loss(model, cut.inputs, cut.targets, pad_id=PAD_ID)
+
+    return {"gpt": gpt, "bert": bert, "t5": t5}[name]
+
+
+def questions(
+    source: HiddenMarkovSource, recipe: dict[str, Any]
+) -> tuple[dict[str, Questions], dict[str, Any]]:
+    """Draw the held-out questions of all three, the same for all seeds, and their oracles.
+
+    Args:
+        source: Where the text comes from.
+        recipe: Length and number of windows.
+
+    Returns:
+        The questions by model; and what the source is worth to whom, in nats.
+    """
+    generator = torch.Generator().manual_seed(7)
+    n, seq_len = recipe["n_windows"], recipe["seq_len"]
+    ids = sample_ids(source, n, seq_len + 1, generator)
+    text = ids[:, :-1]
+    inputs, targets = causal_targets(ids)
+    masked, labels, fates = corrupt_mlm(text, generator=generator, **MASKING)
+    asked = labels != IGNORE_INDEX
+    cut = corrupt_spans(text, generator=generator, **SPANS)
+    rows = torch.arange(n)[:, None]
+    restored = masked_oracle(source, masked, labels, mask_id=MASK_ID, offset=OFFSET)
+    oracles = {
+        "gpt": causal_oracle(source, ids, offset=OFFSET)[:, 1:].flatten(),
+        "bert": taken(restored, labels[asked] - OFFSET),
+        "t5": span_oracle(source, cut, offset=OFFSET).flatten(),
+    }
+    windows = {
+        "gpt": rows.expand_as(targets).flatten(),
+        "bert": rows.expand_as(labels)[asked],
+        "t5": rows.expand_as(cut.targets).flatten(),
+    }
+    scored: dict[str, Callable[[Any], Tensor]] = {
+        "gpt": lambda m: taken(m(inputs), targets).flatten(),
+        "bert": lambda m: taken(m(masked, predict=asked), labels[asked]),
+        "t5": lambda m: taken(
+            m(cut.inputs, shift_right(cut.targets, pad_id=PAD_ID)), cut.targets
+        ).flatten(),
+    }
+    given = span_oracle(source, cut, offset=OFFSET, lengths_given=True).flatten()
+    told: dict[str, Any] = {
+        name: gap_interval(-oracle, windows[name]) for name, oracle in oracles.items()
+    }
+    told["t5, lengths given"] = gap_interval(-given, windows["t5"])
+    one_sided = causal_oracle(source, text, offset=OFFSET).masked_fill(~cut.noise, 0.0)
+    told["t5, left side only, lengths given"] = gap_interval(
+        -one_sided.sum(dim=1) / cut.targets.shape[1], rows.flatten()
+    )
+    for fate, kind in ((1, "masked"), (2, "random"), (3, "kept")):
+        there = fates[asked] == fate
+        told[f"bert, {kind}"] = gap_interval(-oracles["bert"][there], windows["bert"][there])
+    asked_of = {name: (scored[name], oracle, windows[name]) for name, oracle in oracles.items()}
+    return asked_of, {"losses": told, "blanks": blank_losses(source, text)}
+
+
+def blank_losses(source: HiddenMarkovSource, text: Tensor) -> dict[str, Any]:
+    """Say what the middle token of each window costs whom, in nats with intervals.
+
+    "masked" is an ideal BERT on the same blanks: it was trained to doubt visible tokens and does
+    not know that these are clean.
+    """
+    n, seq_len = text.shape
+    places, rows = torch.full((n,), seq_len // 2), torch.arange(n)
+    middle = torch.arange(seq_len) == seq_len // 2
+    answers = text[:, seq_len // 2] - OFFSET
+    unigram = (source.start @ source.emission).log().expand(n, -1)
+    log_probs = {"no context": unigram} | {
+        sides: blank_oracle(source, text, places, sides=sides, offset=OFFSET)
+        for sides in ("left", "right", "both")
+    }
+    log_probs["masked"] = masked_oracle(
+        source,
+        text.masked_fill(middle, MASK_ID),
+        text.masked_fill(~middle, IGNORE_INDEX),
+        mask_id=MASK_ID,
+        offset=OFFSET,
+    )
+    return {name: gap_interval(-taken(lp, answers), rows) for name, lp in log_probs.items()}
+
+
+def taken(scores: Tensor, answers: Tensor) -> Tensor:
+    """Give the log-probability of each answer in float64; (..., V) and (...) to (...)."""
+    log_probs = scores.double().log_softmax(dim=-1)
+    return log_probs.gather(-1, answers[..., None])[..., 0]
+
+
+def new_model(name: str, seed: int, recipe: dict[str, Any]) -> Any:
+    """Make an untrained model; T5 has N blocks in each stack, its own norms and initial weights."""
+    torch.manual_seed(seed)
+    shape = {key: recipe[key] for key in ("d_model", "n_layers", "n_heads")}
+    if name == "t5":
+        return T5(VOCAB_SIZE, **shape)
+    kind: Any = {"gpt": GPT, "bert": BERT}[name]
+    options = {"norm": recipe["norm"], "init_std": recipe["init_std"]}
+    return kind(VOCAB_SIZE, max_len=recipe["seq_len"], **shape, **options)
+
+
+def run(
+    name: str, seed: int, source: HiddenMarkovSource, asked: Questions, recipe: dict[str, Any]
+) -> list[list[float]]:
+    """Train one model.
+
+    Returns:
+        [mean, low, high] of its gap in nats per prediction: untrained, and every so many steps
+        on windows of the full length.
+    """
+    score, oracle, windows = asked
+    model = new_model(name, seed, recipe)
+    curve: list[list[float]] = []
+
+    def gap(model: nn.Module) -> float:
+        """Compare the model with the oracle on the same questions."""
+        curve.append(list(gap_interval(oracle - score(model), windows)))
+        return curve[-1][0]
+
+    options: dict[str, Any] = {
+        "generator": torch.Generator().manual_seed(1000 + seed), "n_warmup": recipe["n_warmup"],
+        "progress": False, **recipe["rates"][name],
+    }  # fmt: skip
+    with torch.no_grad():
+        gap(model.eval())
+    if short := recipe["short_windows"].get(name):
+        loss = training_loss(name, source, recipe | short)
+        fit(model, loss, n_steps=short["n_steps"], final_lr=0.5, **options)
+    fit(
+        model,
+        training_loss(name, source, recipe),
+        n_steps=recipe["n_steps"],
+        final_lr=recipe["final_lr"],
+        evaluate=gap,
+        evaluate_every=recipe["every"],
+        **options,
+    )
+    return curve
+
+
+def study(seeds: list[int], recipe: dict[str, Any]) -> dict[str, Any]:
+    """Train all three models for each seed, and put the gaps together.
+
+    Args:
+        seeds: Seeds of weights and batches, two to five of them.
+        recipe: Sizes and steps.
+
+    Returns:
+        What is written to the file.
+    """
+    source = random_source(**SOURCE, generator=torch.Generator().manual_seed(SOURCE_SEED))
+    asked, optimum = questions(source, recipe)
+    rate = entropy_rate(source, generator=torch.Generator().manual_seed(8))
+    curves: dict[str, list[list[list[float]]]] = {name: [] for name in asked}
+    seconds = dict.fromkeys(asked, 0.0)
+    for seed in seeds:
+        for name in asked:
+            started = time.process_time()
+            curves[name].append(run(name, seed, source, asked[name], recipe))
+            seconds[name] += time.process_time() - started
+            print(name, seed, rounded(curves[name][-1][-1], 4), flush=True)
+    n_steps, every = recipe["n_steps"], recipe["every"]
+    return {
+        "question": "How far from the best possible loss does each objective leave its model?",
+        "unit": "nats per prediction",
+        "source": SOURCE | {"seed": SOURCE_SEED},
+        "recipe": recipe,
+        "seeds": seeds,
+        "interval": "curves: 95 % over windows, paired; gaps: 95 % over seeds, Student's t",
+        "entropy_rate": rate,
+        "optimum": optimum,
+        "n_predictions": {name: len(oracle) for name, (_, oracle, _) in asked.items()},
+        "n_parameters": {
+            name: sum(p.numel() for p in new_model(name, 0, recipe).parameters()) for name in asked
+        },
+        "cpu_seconds_each": {name: total / len(seeds) for name, total in seconds.items()},
+        "gaps": {
+            name: seed_interval([curve[-1][0] for curve in runs]) for name, runs in curves.items()
+        },
+        "curve_steps": sorted({*range(0, n_steps + 1, every), n_steps}),
+        "curves": curves,
+    }
+
+
+def main() -> None:
+    """Run the study and write it, or run the small one and print it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--steps", type=int, default=RECIPE["n_steps"])
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    if options.quick:
+        print(json.dumps(rounded(study([0, 1], QUICK), 4)))
+        return
+    if not 3 <= len(set(options.seeds)) == len(options.seeds) <= 5:
+        parser.error(f"expected three to five different seeds, got {options.seeds}")
+    started, cpu_started = time.time(), time.process_time()
+    result = study(options.seeds, RECIPE | {"n_steps": options.steps})
+    write_run("known_entropy", result, started=started, cpu_started=cpu_started)
+
+
+if __name__ == "__main__":
+    main()

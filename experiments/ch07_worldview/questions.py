@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: MIT
+"""Questions that a GPT, a BERT and a T5 are all asked, on the same windows of unseen plays.
+
+Blanks: the middle token of a window. Spans: its middle tokens, and its last ones. Each model has
+one home question: BERT the blank, T5 the middle span, GPT the last span (the text so far). All
+answers are code lengths of the same tokens, in bits.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pretrain.bert import BERT
+from pretrain.evaluation import blank_log_probs, left_log_probs
+from pretrain.gpt import GPT
+from pretrain.objectives import random_windows
+from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
+from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
+from pretrain_lab.scoring.bayes_rescoring import (
+    apply_bayes,
+    length_log_likelihoods,
+    right_log_likelihoods,
+)
+from pretrain_lab.scoring.spans import (
+    bert_span_log_probs,
+    gpt_span_log_probs,
+    sentinel_log_probs,
+    t5_span_log_probs,
+)
+from pretrain_lab.tokenizers.subwords import load_tokenizer
+
+TOKENIZER = load_tokenizer("plays_bpe")
+SEQ_LEN, MIDDLE, SPAN_LEN = 64, 32, 4
+SPECIAL: dict[str, Any] = {
+    "mask_id": TOKENIZER.mask_id, "vocab_size": TOKENIZER.vocab_size,
+    "special_ids": TOKENIZER.special_ids,
+}  # fmt: skip
+SPANS: dict[str, Any] = {
+    "first_sentinel_id": TOKENIZER.sentinel_ids[0], "n_sentinels": len(TOKENIZER.sentinel_ids),
+    "eos_id": TOKENIZER.eos_id, "pad_id": TOKENIZER.pad_id,
+}  # fmt: skip
+ONE: dict[str, Any] = {"eos_id": TOKENIZER.eos_id, "pad_id": TOKENIZER.pad_id}
+PAIR = (TOKENIZER.sentinel_ids[0], TOKENIZER.sentinel_ids[1])
+SETTINGS: dict[str, int] = {
+    "n_blanks": 1500,  # single blanks
+    "n_curve": 500,  # the first of them, asked along the training
+    "n_rescored": 300,  # the first of them, for which the GPT scores a shortlist
+    "n_exact": 16,  # the first of them, for which it scores the whole vocabulary (seed 0)
+    "n_candidates": 128,
+    "n_right": 16,  # tokens to the right that the GPT explains
+    "n_spans": 600,
+    "n_text": 600,  # windows whose second half is scored from the left
+}
+N_GRAM_ORDERS = (2, 3, 4, 5)
+TWO_SIDED_ORDERS = ((1, 1), (2, 1), (1, 2), (2, 2))
+
+
+def windows_of(ids: Tensor, n: int, *, seed: int, seq_len: int = SEQ_LEN) -> Tensor:
+    """Draw the same windows at each call, int64 (n, seq_len)."""
+    return random_windows(ids, n, seq_len, generator=torch.Generator().manual_seed(seed))
+
+
+def blank_guess(model: Any, windows: Tensor, reach: int = MIDDLE) -> Tensor:
+    """Give a model's own distribution for the middle token, in one pass.
+
+    Args:
+        model: A GPT (left side alone), a BERT ([MASK]) or a T5 (a sentinel).
+        windows: int64 (N, SEQ_LEN).
+        reach: Tokens on each side that the model may read, as far as there are any: half of the
+            longest text that it has been trained on.
+
+    Returns:
+        Log-probabilities, float (N, V).
+    """
+    near = windows[:, MIDDLE - reach : MIDDLE + reach]
+    places = torch.full((len(windows),), reach)
+    if isinstance(model, GPT):
+        return left_log_probs(model, near[:, : reach + 1], places)
+    if isinstance(model, BERT):
+        return blank_log_probs(model, near, places, mask_id=TOKENIZER.mask_id)
+    return sentinel_log_probs(model, near, reach, sentinel_id=PAIR[0], **ONE)
+
+
+def answer_bits(log_probs: Tensor, windows: Tensor) -> Tensor:
+    """Give -log2 P of the middle tokens, float64 (N,)."""
+    return -log_probs.double().gather(1, windows[:, MIDDLE, None])[:, 0] / math.log(2)
+
+
+def answer_hits(log_probs: Tensor, windows: Tensor) -> Tensor:
+    """Say where the middle token is the best guess, float64 (N,) of 0 and 1."""
+    return (log_probs.argmax(dim=1) == windows[:, MIDDLE]).double()
+
+
+def better_guesses(model: Any, windows: Tensor, guess: Tensor) -> dict[str, Tensor]:
+    """Rescore a shortlist with what the model did not read at its first guess.
+
+    A GPT explains the right side; a T5 is told that one token is missing. BERT reads all of it.
+
+    Args:
+        model: The model.
+        windows: int64 (N, SEQ_LEN).
+        guess: float (N, V), from `blank_guess`.
+
+    Returns:
+        Log-probabilities by name, float64 (N, V), for the first blanks only in the case of GPT.
+    """
+    if isinstance(model, BERT):
+        return {}
+    n = SETTINGS["n_rescored"] if isinstance(model, GPT) else len(windows)
+    windows, guess = windows[:n], guess[:n]
+    candidates = guess.topk(SETTINGS["n_candidates"], dim=1).indices
+    if isinstance(model, GPT):
+        found = right_log_likelihoods(
+            model, windows, MIDDLE, candidates, n_right=SETTINGS["n_right"]
+        )
+        name = "rescored"
+    else:
+        found = length_log_likelihoods(model, windows, MIDDLE, candidates, sentinel_ids=PAIR, **ONE)
+        name = "length told"
+    return {
+        name: apply_bayes(guess, candidates, found, outside="smallest"),
+        f"{name}, others as the median": apply_bayes(guess, candidates, found, outside="median"),
+    }
+
+
+def exact_guess(model: Any, windows: Tensor, guess: Tensor) -> Tensor:
+    """Rescore the whole vocabulary by Bayes' rule, with a GPT or a T5.
+
+    Args:
+        model: The model.
+        windows: int64 (N, SEQ_LEN).
+        guess: float (N, V), from `blank_guess`.
+
+    Returns:
+        Log-probabilities, float64 (N, V).
+    """
+    everything = torch.arange(guess.shape[1]).expand(len(guess), -1)
+    parts = []
+    for part in everything.split(300, dim=1):
+        if isinstance(model, GPT):
+            n_right = SETTINGS["n_right"]
+            parts.append(right_log_likelihoods(model, windows, MIDDLE, part, n_right=n_right))
+        else:
+            parts.append(
+                length_log_likelihoods(model, windows, MIDDLE, part, sentinel_ids=PAIR, **ONE)
+            )
+    return apply_bayes(guess, everything, torch.cat(parts, dim=1))
+
+
+def ask_whole(models: dict[str, Any], ids: Tensor, n: int) -> dict[str, list[float]]:
+    """Ask the first blanks with the whole vocabulary rescored, which takes minutes.
+
+    Args:
+        models: "gpt", "bert" and "t5", one seed.
+        ids: int64 (L,), the test plays.
+        n: Number of blanks.
+
+    Returns:
+        Bits of each blank for every way of answering.
+    """
+    windows = windows_of(ids, SETTINGS["n_blanks"], seed=31)[:n]
+    found: dict[str, list[float]] = {}
+    for name, model in models.items():
+        guess = blank_guess(model, windows)
+        found[name] = answer_bits(guess, windows).tolist()
+        if not isinstance(model, BERT):
+            label = f"{name}, {'rescored' if isinstance(model, GPT) else 'length told'}"
+            found[label] = answer_bits(exact_guess(model, windows, guess), windows).tolist()
+    return found
+
+
+def ask_blanks(model: Any, ids: Tensor, *, exact: bool) -> dict[str, Any]:
+    """Ask a model the single blanks.
+
+    Args:
+        model: A trained model.
+        ids: int64 (L,), the test plays.
+        exact: Whether a GPT also scores the whole vocabulary for a few of them.
+
+    Returns:
+        For each way of answering, bits and hits of each blank.
+    """
+    windows = windows_of(ids, SETTINGS["n_blanks"], seed=31)
+    guess = blank_guess(model, windows)
+    ways = {"own": guess, **better_guesses(model, windows, guess)}
+    if exact and isinstance(model, GPT):
+        n = SETTINGS["n_exact"]
+        ways["rescored, whole vocabulary"] = exact_guess(model, windows[:n], guess[:n])
+    return {name: scored(log_probs, windows) for name, log_probs in ways.items()}
+
+
+def scored(log_probs: Tensor, windows: Tensor) -> dict[str, list[float]]:
+    """Give bits and hits of the first blanks, one for each row of log_probs."""
+    asked = windows[: len(log_probs)]
+    return {
+        "bits": answer_bits(log_probs, asked).tolist(),
+        "hits": answer_hits(log_probs, asked).tolist(),
+    }
+
+
+def ask_spans(model: Any, ids: Tensor) -> dict[str, list[float]]:
+    """Ask a model for four tokens in a row: in the middle of a window, and at its end.
+
+    Args:
+        model: A trained model.
+        ids: int64 (L,), the test plays.
+
+    Returns:
+        Bits per token of each span, "middle" and "last"; of a T5 also what the end of the span
+        costs, in bits per span.
+    """
+    windows = windows_of(ids, SETTINGS["n_spans"], seed=32)
+    places = {"middle": (MIDDLE, MIDDLE + SPAN_LEN), "last": (SEQ_LEN - SPAN_LEN, SEQ_LEN)}
+    result: dict[str, list[float]] = {}
+    for name, (start, end) in places.items():
+        if isinstance(model, GPT):
+            log_probs = gpt_span_log_probs(model, windows, start, end)
+        elif isinstance(model, BERT):
+            log_probs = bert_span_log_probs(model, windows, start, end, mask_id=SPECIAL["mask_id"])
+        else:
+            both = t5_span_log_probs(model, windows, start, end, sentinel_ids=PAIR, **ONE)
+            log_probs = both[:, :-1]
+            result[f"{name}, end"] = in_bits(both[:, -1])
+        result[name] = in_bits(log_probs.double().mean(dim=1))
+    return result
+
+
+def ask_text(model: GPT, ids: Tensor) -> list[float]:
+    """Score the second half of each window from the left, in bits per token."""
+    windows = windows_of(ids, SETTINGS["n_text"], seed=33)
+    return in_bits(gpt_span_log_probs(model, windows, MIDDLE, SEQ_LEN).double().mean(dim=1))
+
+
+def in_bits(log_probs: Tensor) -> list[float]:
+    """Turn log-probabilities in nats into code lengths in bits."""
+    values: list[float] = (-log_probs.double() / math.log(2)).tolist()
+    return values
+
+
+def count_guess(model: Any, windows: Tensor) -> Tensor:
+    """Give a count model's distribution for the middle token, float64 (N, V)."""
+    parts = []
+    for rows in windows.split(250):
+        left, right = rows[:, MIDDLE - 4 : MIDDLE].numpy(), rows[:, MIDDLE + 1 :][:, :4].numpy()
+        if isinstance(model, TwoSidedNGram):
+            parts.append(torch.from_numpy(model.log_probs(left, right)))
+        elif isinstance(model, KneserNey):
+            parts.append(torch.from_numpy(model.next_probs(left)).log())
+        else:
+            every = model.log_probs(torch.arange(TOKENIZER.vocab_size).numpy())
+            parts.append(torch.from_numpy(every).expand(len(rows), -1))
+    return torch.cat(parts)
+
+
+def count_models(ids: dict[str, Tensor], n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fit the count models, their orders chosen on blanks of the validation plays.
+
+    Args:
+        ids: Tokens of each split.
+        n: Number of validation blanks.
+
+    Returns:
+        The models by name; and the bits of each order tried.
+    """
+    windows = windows_of(ids["validation"], n, seed=34)
+    train, size = ids["train"].numpy(), TOKENIZER.vocab_size
+    models: dict[str, Any] = {"unigram": UnigramModel(size).fit(train)}
+    tried: dict[str, dict[str, float]] = {"n-gram from the left": {}, "two-sided n-gram": {}}
+    for order in (*N_GRAM_ORDERS, *TWO_SIDED_ORDERS):
+        if isinstance(order, int):
+            name, label, model = "n-gram from the left", str(order), KneserNey(order, size)
+        else:
+            name, label = "two-sided n-gram", f"{order[0]} left, {order[1]} right"
+            model = TwoSidedNGram(*order, size)  # type: ignore[assignment]
+        value = answer_bits(count_guess(model.fit(train), windows), windows).mean().item()
+        if value < min(tried[name].values(), default=math.inf):
+            models[name] = model
+        tried[name][label] = value
+    return models, tried
+
+
+def ask_counts(models: dict[str, Any], ids: Tensor) -> dict[str, Any]:
+    """Ask the count models what the networks are asked, as far as they can answer.
+
+    Args:
+        models: From `count_models`.
+        ids: int64 (L,), the test plays.
+
+    Returns:
+        Blanks of all three; spans and text of the n-gram from the left.
+    """
+    windows = windows_of(ids, SETTINGS["n_blanks"], seed=31)
+    blanks = {name: scored(count_guess(model, windows), windows) for name, model in models.items()}
+    left = models["n-gram from the left"]
+
+    def from_left(windows: Tensor, start: int, end: int) -> list[float]:
+        """Score places start..end-1 with the tokens before them, in bits per token."""
+        rows = [torch.from_numpy(left.log_probs(row.numpy())[start:end]) for row in windows]
+        return in_bits(torch.stack(rows).mean(dim=1))
+
+    spans = windows_of(ids, SETTINGS["n_spans"], seed=32)
+    text = windows_of(ids, SETTINGS["n_text"], seed=33)
+    return {
+        "blanks": blanks,
+        "spans": {
+            "middle": from_left(spans, MIDDLE, MIDDLE + SPAN_LEN),
+            "last": from_left(spans, SEQ_LEN - SPAN_LEN, SEQ_LEN),
+        },
+        "text": from_left(text, MIDDLE, SEQ_LEN),
+    }

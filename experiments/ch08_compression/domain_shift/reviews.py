@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Plays and reviews: a GPT of plays goes on with reviews (`domain_shift.py`).
+
+Three arms of one shape and one budget: the GPT of plays on reviews, the same on reviews and plays
+in equal parts, and a GPT from random weights on reviews. Count models of either domain stand
+beside them. Films and plays of the tests were read by nobody.
+"""
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from experiments.ch05_bert.setup import seed_interval
+from experiments.ch08_compression.code_lengths import code_lengths
+from pretrain.gpt import GPT
+from pretrain.objectives import BatchLoss, causal_lm_loss
+from pretrain.training import fit
+from pretrain_lab.baselines.kneser_ney import KneserNey
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
+from pretrain_lab.tokenizers.subwords import load_tokenizer
+
+TOKENIZER = load_tokenizer("plays_bpe")
+START = "worldview_gpt"
+SEEDS = (0, 1, 2)
+ARMS = ("continued", "mixed", "from scratch")
+RATES = (3e-3, 1e-2, 2e-2)
+N_STEPS, BATCH, SEQ_LEN, EVERY = 200, 32, 64, 40
+N_TEST, N_CURVE = 42_000, 8_400  # tokens of each domain behind tables and behind curves
+ORDERS = (2, 3, 4)
+
+Part = tuple[Tensor, int]
+"""Ids int64 (L,), and the number of characters that they spell."""
+
+
+def spread(texts: list[Tensor], n_tokens: int) -> Part:
+    """Take equally long stretches from the middle of every text, n_tokens in all at most."""
+    each = n_tokens // len(texts)
+    cuts = [text[max(0, (len(text) - each) // 2) :][:each] for text in texts]
+    ids = torch.cat(cuts)
+    return ids, len(TOKENIZER.decode(ids))
+
+
+def review_text(split: str, every: int = 1) -> Tensor:
+    """Encode every n-th review sentence of a split, one a line."""
+    sentences = [review.sentence for review in load_reviews(split)[::every]]
+    return TOKENIZER.encode("\n".join(sentences) + "\n")
+
+
+def load_texts(*, quick: bool) -> dict[str, Any]:
+    """Load what is trained on, and what is scored: rates, curves and tables.
+
+    Args:
+        quick: Short texts for the scores.
+
+    Returns:
+        "train" → domain → ids; "validation", "curve" and "test" → domain → Part.
+    """
+    plays = {
+        split: [TOKENIZER.encode(play.text) for play in load_shakespeare(split)]
+        for split in ("train", "validation", "test")
+    }
+    sizes = {"validation": N_CURVE, "curve": N_CURVE, "test": N_TEST}
+    texts: dict[str, Any] = {
+        "train": {"plays": torch.cat(plays["train"]), "reviews": review_text("train")}
+    }
+    for name, size in sizes.items():
+        split, n = ("validation" if name == "validation" else "test"), 1200 if quick else size
+        reviews = review_text(split, every={"validation": 7, "curve": 10, "test": 2}[name])
+        texts[name] = {"plays": spread(plays[split], n), "reviews": spread([reviews], n)}
+    return texts
+
+
+def mixed_loss(texts: dict[str, Tensor], arm: str, batch_size: int) -> BatchLoss:
+    """Give the objective of an arm: windows of reviews, or half of plays."""
+    reviews = causal_lm_loss(texts["reviews"], batch_size=batch_size, seq_len=64)
+    if arm != "mixed":
+        return reviews
+    half = {
+        name: causal_lm_loss(texts[name], batch_size=batch_size // 2, seq_len=64)
+        for name in ("reviews", "plays")
+    }
+
+    def loss(model: nn.Module, generator: Generator) -> Tensor:
+        """Draw half a batch of each."""
+        return 0.5 * (half["reviews"](model, generator) + half["plays"](model, generator))
+
+    return loss
+
+
+def bits_per_character(model: GPT, ids: Tensor, n_chars: int) -> float:
+    """Score a stretch of tokens and divide its bits by the characters that it spells."""
+    return float(code_lengths(model, ids, model.options["vocab_size"]).sum()) / n_chars
+
+
+def new_start(arm: str, seed: int) -> GPT:
+    """Give the model with which an arm starts: the GPT of plays, or one of its shape."""
+    model, _ = load_model(START)
+    if arm == "from scratch":
+        torch.manual_seed(seed)
+        model = GPT(**model.options)
+    assert isinstance(model, GPT)
+    return model
+
+
+def train(model: GPT, arm: str, seed: int, rate: float, texts: dict[str, Any], n_steps: int,
+          **options: Any) -> None:  # fmt: skip
+    """Train in place; options go to `fit`."""
+    fit(
+        model,
+        mixed_loss(texts["train"], arm, BATCH),
+        n_steps=n_steps,
+        lr=rate,
+        n_warmup=n_steps // 10,
+        final_lr=0.02,
+        weight_decay=0.1,
+        generator=Generator().manual_seed(2000 + seed),
+        progress=False,
+        **options,
+    )
+
+
+def choose_rate(arm: str, texts: dict[str, Any], n_steps: int) -> dict[str, float]:
+    """Score every learning rate on reviews of the validation films, with a seed of its own."""
+    result = {}
+    for rate in RATES:
+        model = new_start(arm, 99)
+        train(model, arm, 99, rate, texts, n_steps)
+        result[str(rate)] = bits_per_character(model, *texts["validation"]["reviews"])
+    return result
+
+
+def run_arm(arm: str, seed: int, rate: float, texts: dict[str, Any], n_steps: int
+            ) -> dict[str, Any]:  # fmt: skip
+    """Train one arm with one seed, with curves on both domains.
+
+    Args:
+        arm: One of ARMS.
+        seed: Of initial weights and batches.
+        rate: Peak learning rate.
+        texts: As `load_texts` gives them.
+        n_steps: Of the training.
+
+    Returns:
+        "curve" and "test" → domain → bits per character.
+    """
+    model = new_start(arm, seed)
+    curve = {
+        name: [bits_per_character(model, *part)] for name, part in texts["curve"].items()
+    }  # fmt: skip
+
+    def evaluate(_: nn.Module) -> float:
+        """Note where both domains stand."""
+        for name, part in texts["curve"].items():
+            curve[name].append(bits_per_character(model, *part))
+        return curve["reviews"][-1]
+
+    every = max(1, n_steps * EVERY // N_STEPS)
+    train(model, arm, seed, rate, texts, n_steps, evaluate=evaluate, evaluate_every=every)
+    test = {name: bits_per_character(model, *part) for name, part in texts["test"].items()}
+    return {"curve": curve, "test": test}
+
+
+def judge_counts(texts: dict[str, Any]) -> dict[str, Any]:
+    """Score count models of either domain on both; the order is chosen on the validation texts."""
+    result: dict[str, Any] = {}
+    for name, ids in texts["train"].items():
+        by_order = {}
+        for order in ORDERS:
+            model = KneserNey(order, TOKENIZER.vocab_size).fit(ids.numpy())
+            by_order[order] = [
+                float(-model.log_probs(part.numpy()).sum() / torch.log(torch.tensor(2.0)) / n)
+                for part, n in (texts["validation"][name], *texts["test"].values())
+            ]
+        best = min(by_order, key=lambda order: by_order[order][0])
+        result[name] = {"order": best, **dict(zip(texts["test"], by_order[best][1:], strict=True))}
+    return result
+
+
+def judge_arms(runs: dict[str, list[dict[str, Any]]], before: dict[str, float]) -> dict[str, Any]:
+    """Average over seeds, and take the differences that the text speaks of.
+
+    Args:
+        runs: Arm → results of `run_arm`, one for each seed.
+        before: Domain → bits of the GPT of plays.
+    """
+    values = {
+        arm: {name: [run["test"][name] for run in found] for name in before}
+        for arm, found in runs.items()
+    }
+
+    def minus(name: str, arm: str, other: str | None) -> dict[str, Any]:
+        """Subtract, seed by seed, another arm or what was there before."""
+        base = values[other][name] if other else [before[name]] * len(SEEDS)
+        return seed_interval([a - b for a, b in zip(values[arm][name], base, strict=True)])
+
+    return {
+        "test": {
+            arm: {name: seed_interval(found) for name, found in both.items()}
+            for arm, both in values.items()
+        },
+        "curves": {
+            arm: {name: [run["curve"][name] for run in found] for name in before}
+            for arm, found in runs.items()
+        },
+        "differences": {
+            "plays forgotten, continued": minus("plays", "continued", None),
+            "plays forgotten, mixed": minus("plays", "mixed", None),
+            "reviews, continued - from scratch": minus("reviews", "continued", "from scratch"),
+            "reviews, mixed - continued": minus("reviews", "mixed", "continued"),
+        },
+    }

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""How many labels pre-training saves."""

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Labelled sentences of the label study: splits by film, nested subsets, and how each model reads.
+
+Labels are drawn from the sentences of the training films. For one seed, the 32 labels are the first
+of the 128, and so on: a curve over the number of labels adds to what it had.
+"""
+
+from functools import cache
+
+import torch
+from torch import Generator, Tensor
+
+from experiments.ch07_worldview.questions import SEQ_LEN, TOKENIZER
+from pretrain_lab.corpora.loading import Review, load_reviews
+from pretrain_lab.hub.tokenizers import load_published_tokenizer
+from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
+
+N_LABELS = (32, 128, 512, 2048, 9242)  # the last one: all sentences of the training films
+TUNED_AT = {128: (100, 101), 2048: (100,), 9242: (100,)}
+"""Numbers of labels at which the settings are tried, and with which seeds."""
+USED = {32: 128, 128: 128, 512: 2048, 2048: 2048, 9242: 9242}
+"""Which of the choices serves each number of labels."""
+MAX_LEN = 128  # tokens; no sentence is longer
+SIZES: dict[str, int] = {}  # of splits that `--quick` makes smaller
+
+
+@cache
+def labelled(split: str) -> tuple[Review, ...]:
+    """Give the sentences of a split, or as many of them as SIZES says, spread over its films."""
+    reviews = load_reviews(split)
+    step = max(1, len(reviews) // SIZES.get(split, len(reviews)))
+    return tuple(reviews[::step][: SIZES.get(split)])
+
+
+def labels_of(split: str) -> Tensor:
+    """Give the labels of a split, int64 (N,): 1 = fresh, 0 = rotten."""
+    return torch.tensor([review.label for review in labelled(split)])
+
+
+def films_of(split: str) -> list[str]:
+    """Name the film of each sentence of a split."""
+    return [review.film for review in labelled(split)]
+
+
+def subset(n: int, seed: int) -> list[int]:
+    """Draw labelled sentences; those of a smaller n are the first of a larger one.
+
+    Args:
+        n: Number of labels.
+        seed: Seed of the draw.
+
+    Returns:
+        n places in `labelled("train")`.
+
+    Raises:
+        ValueError: More labels than there are.
+    """
+    return draw_nested(len(labelled("train")), n, 5000 + seed)
+
+
+def draw_nested(n_all: int, n: int, seed: int) -> list[int]:
+    """Draw places; with the same seed those of a smaller n are the first of a larger one.
+
+    Args:
+        n_all: Number of places.
+        n: How many are drawn.
+        seed: Seed of the draw.
+
+    Raises:
+        ValueError: More than there are, or none.
+    """
+    if not 1 <= n <= n_all:
+        raise ValueError(f"expected n in 1..{n_all}, got {n}")
+    order = torch.randperm(n_all, generator=Generator().manual_seed(seed))
+    places: list[int] = order[:n].tolist()
+    return places
+
+
+@cache
+def tokenizer_of(reader: str) -> SubwordTokenizer:
+    """Load the vocabulary of a kind of model once.
+
+    Args:
+        reader: "mini", "book" or "published".
+    """
+    if reader == "published":
+        return load_published_tokenizer("bert-base-uncased")
+    return load_tokenizer("book_wordpiece") if reader == "book" else TOKENIZER
+
+
+def read_text(text: str, reader: str) -> Tensor:
+    """Encode a sentence as a kind of model met texts in its pre-training.
+
+    Args:
+        text: One sentence.
+        reader: "mini": between two [SEP], at most SEQ_LEN tokens; "book" and "published": [CLS],
+            the pieces, [SEP], at most MAX_LEN tokens.
+
+    Returns:
+        int64 (T,).
+    """
+    tokenizer, mini = tokenizer_of(reader), reader == "mini"
+    pieces = tokenizer.encode(text)[: (SEQ_LEN if mini else MAX_LEN) - 2]
+    ends = torch.tensor([tokenizer.sep_id if mini else tokenizer.cls_id, tokenizer.sep_id])
+    return torch.cat([ends[:1], pieces, ends[1:]])
+
+
+@cache
+def encoded(split: str, reader: str) -> list[Tensor]:
+    """Encode the sentences of a split for one kind of model.
+
+    Args:
+        split: "train", "validation" or "test".
+        reader: "mini", "book" or "published".
+
+    Returns:
+        int64 (T_i,) each.
+    """
+    return [read_text(review.sentence, reader) for review in labelled(split)]
+
+
+def uncut(split: str) -> Tensor:
+    """Say which sentences of a split the mini models read whole, bool (N,)."""
+    lengths = [len(TOKENIZER.encode(review.sentence)) for review in labelled(split)]
+    return torch.tensor(lengths) <= SEQ_LEN - 2

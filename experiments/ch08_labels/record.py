@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+"""The record of the label study: what the ledgers of the arms say, with intervals."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.ch05_bert.setup import seed_interval
+from experiments.ch07_worldview.questions import SEQ_LEN
+from experiments.ch08_labels.data import (
+    SIZES,
+    TUNED_AT,
+    USED,
+    encoded,
+    films_of,
+    labelled,
+    labels_of,
+    uncut,
+)
+from experiments.ch08_labels.method_table import ARMS, BATCH_SIZE, CURVE, STEPS
+from experiments.ch08_labels.methods import load_backbone
+from experiments.common.statistics import (
+    Array,
+    Draws,
+    Scores,
+    by_film,
+    difference,
+    draw,
+    film_interval,
+    worth,
+)
+from pretrain_lab.finetuning.sequence_classification import TextClassifier
+from pretrain_lab.scaling.flops import bert_flops
+
+TUNED = ("mlm", "clm", "span", "book", "minilm")
+CURVES = ("scratch", "scratch_book", *TUNED)
+WORTH = (*TUNED, *(f"frozen_{arm}" for arm in TUNED))
+REFERENCES = ("scratch", "scratch_book", "bow")
+PAIRS = (
+    *((arm, reference) for reference in REFERENCES for arm in TUNED),
+    *(("mlm", "clm"), ("mlm", "span"), ("clm", "span"), ("book", "mlm"), ("minilm", "mlm")),
+    *(("minilm", "book"), ("scratch", "bow"), ("scratch_book", "bow"), ("scratch_book", "scratch")),
+    *((f"frozen_{arm}", "frozen_random") for arm in TUNED),
+    *((f"frozen_{arm}", "bow") for arm in TUNED),
+    *((arm, f"frozen_{arm}") for arm in TUNED),
+    *(("scratch", "frozen_random"), ("bow_more", "bow")),
+)
+"""Differences that the record holds: first minus second."""
+Ledgers = dict[str, dict[str, Any]]
+
+
+def make_record(ledgers: Ledgers, n_resamples: int) -> dict[str, Any]:
+    """Make the record of some arms.
+
+    Args:
+        ledgers: For each arm, its trials ("tried") and its runs ("runs").
+        n_resamples: Resamples of the films.
+
+    Returns:
+        What is written to the file.
+    """
+    scores = {name: scores_of(found) for name, found in ledgers.items()}
+    return {
+        "question": "How many labels is pre-training worth?",
+        "unit": "accuracy; k = labels of the reference / labels of the arm",
+        "interval": "95 %; low and high by bootstrap over test films, seeds by Student's t",
+        "data": describe_data(),
+        "n_labels": sorted({n for by_n in scores.values() for n in by_n}),
+        "settings": {
+            "n_resamples": n_resamples,
+            "tuned_at": {str(n): list(seeds) for n, seeds in TUNED_AT.items()},
+            "used": {str(n): str(source) for n, source in USED.items()},
+            "batch_size": BATCH_SIZE,
+            "curve": CURVE,
+        },
+        "arms": {
+            name: judge(name, found, scores[name], n_resamples) for name, found in ledgers.items()
+        },
+        "missing": [name for name in ARMS if name not in ledgers],
+        "differences": {
+            f"{first} - {second}": compare(scores[first], scores[second], n_resamples)
+            for first, second in PAIRS
+            if first in scores and second in scores
+        },
+        "worth": {
+            name: {
+                reference: worths(scores[name], scores[reference], n_resamples)
+                for reference in REFERENCES
+                if reference in scores
+            }
+            for name in WORTH
+            if name in scores
+        },
+        "curves": {name: curves(ledgers[name]) for name in CURVES if name in ledgers},
+        "cpu_minutes_total": sum(found["cpu_seconds"] for found in ledgers.values()) / 60,
+    }
+
+
+def describe_data() -> dict[str, Any]:
+    """Count sentences and films, and say what a constant answer scores."""
+    splits = ("train", "validation", "test")
+    fresh = {split: labels_of(split).float().mean().item() for split in splits}
+    larger = int(fresh["train"] >= 0.5)
+    return {
+        **{f"n_{split}": len(labelled(split)) for split in splits},
+        "n_films": {split: len(set(films_of(split))) for split in splits},
+        "fresh_share": fresh,
+        "majority": (labels_of("test") == larger).float().mean().item(),
+        "mini_len": SEQ_LEN,
+        "cut_share": 1 - uncut("test").float().mean().item(),
+        "sizes": SIZES or "all",
+    }
+
+
+def hits_of(found: dict[str, Any], n: str) -> dict[int, Array]:
+    """Give the hits of every seed at n labels, (N,) of 0 and 1."""
+    return {
+        int(seed): np.array([float(hit) for hit in one["hits"]])
+        for seed, one in sorted(found["runs"][n].items(), key=lambda item: int(item[0]))
+    }
+
+
+def seeds_of(found: dict[str, Any]) -> list[int]:
+    """List the seeds that have been run at every number of labels."""
+    groups = [{int(seed) for seed in runs} for runs in found["runs"].values()]
+    return sorted(set.intersection(*groups))
+
+
+class ArmScores(dict[int, Array]):
+    """Hits by number of labels, (S, F) each, and which seeds their rows are."""
+
+    def __init__(self, by_n: Scores, seeds: list[int]) -> None:
+        """Keep both."""
+        super().__init__(by_n)
+        self.seeds = seeds
+
+    def rows(self, seeds: list[int]) -> Scores:
+        """Take some seeds."""
+        places = [self.seeds.index(seed) for seed in seeds]
+        return {n: hits[places] for n, hits in self.items()}
+
+
+def scores_of(found: dict[str, Any]) -> ArmScores:
+    """Count the hits of an arm by number of labels, seed and film."""
+    seeds, films = seeds_of(found), films_of("test")
+    by_n = {}
+    for n in found["runs"]:
+        hits = hits_of(found, n)
+        by_n[int(n)] = by_film(np.stack([hits[seed] for seed in seeds]), films)[0]
+    return ArmScores(dict(sorted(by_n.items())), seeds)
+
+
+def draws_for(n_seeds: int, n_resamples: int) -> Draws:
+    """Draw the resamples of the test films, the same at every call with the same numbers."""
+    films = films_of("test")
+    return draw(by_film(np.zeros((1, len(films))), films)[1], n_seeds, n_resamples)
+
+
+def judge(name: str, found: dict[str, Any], scores: ArmScores, n_resamples: int) -> dict[str, Any]:
+    """Describe one arm: what it is, what was tried, how well it did.
+
+    Args:
+        name: The arm.
+        found: Its ledger.
+        scores: Its hits by film.
+        n_resamples: Resamples of the films.
+    """
+    arm, draws = ARMS[name], draws_for(len(scores.seeds), n_resamples)
+    tuned = {n: sorted(t.items(), key=lambda item: int(item[0])) for n, t in found["tried"].items()}
+    return {
+        "title": arm.title,
+        "group": arm.group,
+        "backbone": arm.backbone,
+        "seeds": scores.seeds,
+        **size_of(name),
+        "tried": {
+            n: [
+                {"setting": arm.grid[int(p)], "validation": sum(v) / len(v), "values": v}
+                for p, v in trials
+            ]
+            for n, trials in tuned.items()
+        },
+        "chosen": {
+            n: arm.grid[next(iter(runs.values()))["setting"]] for n, runs in found["runs"].items()
+        },
+        "accuracy": {
+            str(n): {**film_interval(hits, draws), **details(found, str(n), scores.seeds)}
+            for n, hits in scores.items()
+        },
+        "cpu_seconds": {
+            n: sum(one["cpu_seconds"] for one in runs.values()) / len(runs)
+            for n, runs in found["runs"].items()
+        },
+        "n_steps": {str(n): STEPS[arm.reader][n] for n in scores}
+        if arm.group == "fine-tuned"
+        else None,
+    }
+
+
+def details(found: dict[str, Any], n: str, seeds: list[int]) -> dict[str, Any]:
+    """Give the accuracy of each seed, the mean of the two recalls, and that on whole sentences."""
+    all_hits, fresh, whole = hits_of(found, n), labels_of("test").numpy() == 1, uncut("test")
+    hits = np.stack([all_hits[seed] for seed in seeds])
+    values = hits.mean(axis=1).tolist()
+    return {
+        "seeds": seed_interval(values),
+        "balanced": float(hits[:, fresh].mean() + hits[:, ~fresh].mean()) / 2,
+        "uncut": float(hits[:, whole.numpy()].mean()),
+    }
+
+
+def size_of(name: str) -> dict[str, Any]:
+    """Count the parameters that an arm's answers depend on, and the cost of a usual sentence."""
+    arm = ARMS[name]
+    if arm.backbone is None:
+        return {"n_parameters": None, "flops_per_sentence": None, "tokens_per_sentence": None}
+    texts = encoded("test", arm.reader)
+    n_tokens = round(sum(map(len, texts)) / len(texts))
+    classifier = TextClassifier(load_backbone(arm.backbone, 0), 2)
+    torch.autograd.backward(classifier(texts[0][None]).sum())
+    used = [p.numel() for p in classifier.parameters() if p.grad is not None]
+    return {
+        "n_parameters": sum(used),
+        # Without a head the count is the same for a GPT, and for the encoder of a T5.
+        "flops_per_sentence": bert_flops(classifier.backbone, n_tokens, 0),
+        "tokens_per_sentence": n_tokens,
+    }
+
+
+def compare(first: ArmScores, second: ArmScores, n_resamples: int) -> dict[str, Any]:
+    """Give the difference of two arms at each number of labels, on the seeds of both."""
+    seeds = sorted(set(first.seeds) & set(second.seeds))
+    one, other, draws = first.rows(seeds), second.rows(seeds), draws_for(len(seeds), n_resamples)
+    return {str(n): difference(one[n], other[n], draws) for n in one if n in other}
+
+
+def worths(arm: ArmScores, reference: ArmScores, n_resamples: int) -> dict[str, Any]:
+    """Say for each number of labels how many times as many the reference needs."""
+    seeds = sorted(set(arm.seeds) & set(reference.seeds))
+    one, other, draws = arm.rows(seeds), reference.rows(seeds), draws_for(len(seeds), n_resamples)
+    return {str(n): worth(one, other, n, draws) for n in one}
+
+
+def curves(found: dict[str, Any]) -> dict[str, Any]:
+    """Gather the learning curves of an arm: the same steps, CPU-seconds as a mean over seeds."""
+    runs = found["runs"][str(CURVE["n"])]
+    each = [runs[seed]["curve"] for seed in sorted(runs, key=int)]
+    return {
+        "n_labels": CURVE["n"],
+        "seeds": sorted(map(int, runs)),
+        "n_sentences": -(-len(labelled("test")) // CURVE["every"]),
+        "steps": each[0]["steps"],
+        "cpu_seconds": np.mean([one["cpu_seconds"] for one in each], axis=0).tolist(),
+        "accuracy": [one["accuracy"] for one in each],
+    }

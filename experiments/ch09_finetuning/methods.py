@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""Methods of the fine-tuning study: what is trained of one published encoder, on few labels.
+
+Every method sees the same sentences in the same order for a given seed, takes the same number of
+steps, and may choose among four learning rates on the validation films. The ranges overlap, so that
+methods may differ in their rates or agree.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Generator, nn
+
+from pretrain.training import fit
+from pretrain_lab.corpora.loading import Review, load_reviews
+from pretrain_lab.finetuning.freezing import BIASES, FULL, count_parameters, last_layers, train_only
+from pretrain_lab.finetuning.hf_heads import (
+    Encoded,
+    SentenceClassifier,
+    answers,
+    encode_classes,
+    read_class,
+    tuning_loss,
+)
+from pretrain_lab.finetuning.lora import ADAPTERS, add_lora
+from pretrain_lab.hub.models import load_encoder
+
+SEEDS, TUNING_SEED = (0, 1, 2), 100
+N_LABELS, N_EPOCHS, BATCH_SIZE = 256, 4, 16
+N_FEW, FEW_EPOCHS = 64, (4, 16)  # few labels, and passes over them
+LONGER = 4  # times the steps, for random weights
+WARMUP = 0.1  # share of the steps
+RANK, ALPHA = 8, 16.0
+SIZES: dict[str, int] = {"validation": 400, "test": 1000}
+"""Sentences of a split that are asked, spread over its films."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """What is trained, and from where."""
+
+    title: str
+    patterns: tuple[str, ...]
+    rates: tuple[float, ...]
+    start: str = "published"
+    """ "published", or "random": the same sizes, new weights."""
+    adapters: bool = False
+
+
+HEAD = "classifier.*"
+METHODS = {
+    "full": Method("everything", FULL, (5e-5, 1e-4, 2e-4, 5e-4)),
+    "last two": Method("last two layers", (*last_layers(2, 6), HEAD), (1e-4, 2e-4, 5e-4, 1e-3)),
+    "probe": Method("head alone (linear probe)", (HEAD,), (1e-3, 5e-3, 2e-2, 5e-2)),
+    "lora": Method("LoRA", (*ADAPTERS, HEAD), (5e-4, 1e-3, 2e-3, 5e-3), adapters=True),
+    "bitfit": Method("biases (BitFit)", (*BIASES, HEAD), (5e-4, 1e-3, 2e-3, 5e-3)),
+    "random": Method(
+        "everything, from random weights", FULL, (5e-5, 1e-4, 3e-4, 1e-3), start="random"
+    ),
+}
+
+
+@cache
+def published() -> tuple[Any, Any]:
+    """Load encoder and tokeniser once; the encoder is copied before it is trained."""
+    return load_encoder()
+
+
+def pad_id() -> int:
+    """Give the id that fills short texts."""
+    return int(published()[1].pad_token_id)
+
+
+def new_encoder(start: str = "published") -> Any:
+    """Give a copy of the published encoder, or one of its sizes with weights drawn anew."""
+    encoder, _ = published()
+    copy = type(encoder)(encoder.config, add_pooling_layer=False)
+    if start == "published":
+        copy.load_state_dict(encoder.state_dict())
+    return copy
+
+
+def make_model(method: Method, seed: int) -> nn.Module:
+    """Build a classifier and open what the method trains.
+
+    Args:
+        method: What is trained.
+        seed: Of all new weights.
+    """
+    torch.manual_seed(seed)
+    model = SentenceClassifier(new_encoder(method.start), 2)
+    if method.adapters:
+        generator = Generator().manual_seed(seed)
+        add_lora(model, ("query", "value"), rank=RANK, alpha=ALPHA, generator=generator)
+    train_only(model, method.patterns)
+    return model
+
+
+@cache
+def reviews_of(split: str) -> tuple[Review, ...]:
+    """Give the sentences of a split, or as many as SIZES says, spread over its films."""
+    reviews = load_reviews(split)
+    step = max(1, len(reviews) // SIZES.get(split, len(reviews)))
+    return tuple(reviews[::step][: SIZES.get(split)])
+
+
+def encode(reviews: list[Review]) -> list[Encoded]:
+    """Encode review sentences with their labels."""
+    sentences, labels = [r.sentence for r in reviews], [r.label for r in reviews]
+    return encode_classes(sentences, labels, published()[1])
+
+
+@cache
+def asked(split: str) -> list[Encoded]:
+    """Encode the sentences of a split that are asked."""
+    return encode(list(reviews_of(split)))
+
+
+def draw_labelled(n: int, seed: int) -> list[Review]:
+    """Draw n sentences of the training films; those of a smaller n are the first of a larger."""
+    train = load_reviews("train")
+    order = torch.randperm(len(train), generator=Generator().manual_seed(5000 + seed))
+    return [train[i] for i in order[:n].tolist()]
+
+
+def hits_of(model: nn.Module, split: str) -> str:
+    """Say of each asked sentence whether the model is right: a text of 0 and 1."""
+    examples = asked(split)
+    chosen = answers(model, examples, read_class, pad_id=pad_id())
+    pairs = zip(chosen, examples, strict=True)
+    return "".join(str(int(answer == example["labels"])) for answer, example in pairs)
+
+
+def share(hits: str) -> float:
+    """Give the share of ones."""
+    return hits.count("1") / len(hits)
+
+
+def train(
+    model: nn.Module,
+    examples: list[Encoded],
+    lr: float,
+    seed: int,
+    *,
+    n_steps: int | None = None,
+    evaluate: Callable[[nn.Module], float] | None = None,
+) -> dict[str, Any]:
+    """Tune a model with the study's recipe.
+
+    Args:
+        model: Changed in place.
+        examples: With labels.
+        lr: Peak of the learning rate, which rises for a tenth of the steps and falls to 0.
+        seed: Of the order of the examples.
+        n_steps: None = N_EPOCHS passes.
+        evaluate: Called after each quarter of the steps; its time counts too.
+
+    Returns:
+        CPU-seconds, steps, the loss of every step, and what was evaluated.
+    """
+    n_steps = n_steps or N_EPOCHS * -(-len(examples) // BATCH_SIZE)
+    started = time.process_time()
+    history = fit(
+        model, tuning_loss(examples, batch_size=BATCH_SIZE, pad_id=pad_id()), n_steps=n_steps,
+        lr=lr, n_warmup=max(1, round(WARMUP * n_steps)), weight_decay=0.01, betas=(0.9, 0.999),
+        generator=Generator().manual_seed(6000 + seed), evaluate=evaluate,
+        evaluate_every=max(1, n_steps // N_EPOCHS), progress=False,
+    )  # fmt: skip
+    return {
+        "cpu_seconds": time.process_time() - started,
+        "n_steps": n_steps,
+        "losses": history.losses,
+        "evaluations": history.evaluations,
+    }
+
+
+def run_method(
+    name: str, lr: float, seed: int, split: str, *, curve: bool = False
+) -> dict[str, Any]:
+    """Tune by one method on N_LABELS sentences and ask a split.
+
+    Args:
+        name: A key of METHODS.
+        lr: Learning rate.
+        seed: Of labels, new weights and batches.
+        split: "validation" or "test".
+        curve: Whether to ask the validation sentences on the way; the time then counts more.
+    """
+    method = METHODS[name]
+    model = make_model(method, seed)
+    evaluate = (lambda m: share(hits_of(m, "validation"))) if curve else None
+    first = evaluate(model) if evaluate else None
+    made = train(model, encode(draw_labelled(N_LABELS, seed)), lr, seed, evaluate=evaluate)
+    return {
+        **made,
+        "hits": hits_of(model, split),
+        "before": first,
+        "n_trained": count_parameters(model, trained_only=True),
+        "n_parameters": count_parameters(model),
+    }
+
+
+def run_few(n_epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    """Tune everything on N_FEW sentences for some passes and ask the test films.
+
+    Args:
+        n_epochs: Passes over the sentences.
+        lr: Learning rate.
+        seed: Of labels, new weights and batches.
+    """
+    model = make_model(METHODS["full"], seed)
+    examples = encode(draw_labelled(N_FEW, seed))
+    made = train(model, examples, lr, seed, n_steps=n_epochs * -(-N_FEW // BATCH_SIZE))
+    return {"hits": hits_of(model, "test"), "last_losses": made["losses"][-4:]}
+
+
+def run_longer(lr: float, seed: int) -> dict[str, Any]:
+    """Tune random weights LONGER times as many steps as every method takes, and ask the test films.
+
+    Args:
+        lr: Learning rate.
+        seed: Of labels, new weights and batches.
+    """
+    model = make_model(METHODS["random"], seed)
+    examples = encode(draw_labelled(N_LABELS, seed))
+    n_steps = LONGER * N_EPOCHS * -(-N_LABELS // BATCH_SIZE)
+    made = train(model, examples, lr, seed, n_steps=n_steps)
+    last = made["losses"][-16:]
+    return {"hits": hits_of(model, "test"), "n_steps": n_steps, "last_loss": sum(last) / len(last)}

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Mistakes of fine-tuning, made on purpose: what each one costs on the test films.
+
+Those that need training are made once, with one seed and the settings of the method "full".
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from experiments.ch09_finetuning.methods import (
+    METHODS,
+    N_LABELS,
+    asked,
+    draw_labelled,
+    encode,
+    hits_of,
+    make_model,
+    pad_id,
+    share,
+    train,
+)
+from pretrain_lab.finetuning.hf_heads import answers, collate, read_class
+
+SEED = 0
+RATE_FACTOR = 100
+N_READINGS = 3
+
+
+def full_model(lr: float) -> nn.Module:
+    """Tune everything once more, as seed 0 of the method "full" does."""
+    model = make_model(METHODS["full"], SEED)
+    train(model, encode(draw_labelled(N_LABELS, SEED)), lr, SEED)
+    return model
+
+
+def high_rate(lr: float) -> dict[str, Any]:
+    """Take a learning rate that is far too large."""
+    model = make_model(METHODS["full"], SEED)
+    made = train(model, encode(draw_labelled(N_LABELS, SEED)), RATE_FACTOR * lr, SEED)
+    chosen = answers(model, asked("test"), read_class, pad_id=pad_id())
+    return {
+        "lr": RATE_FACTOR * lr,
+        "losses": made["losses"],
+        "accuracy": share(hits_of(model, "test")),
+        "share_of_the_larger_answer": max(chosen.count(0), chosen.count(1)) / len(chosen),
+    }
+
+
+def misplaced_labels(lr: float) -> dict[str, Any]:
+    """Sort the sentences by length and forget to sort the labels."""
+    model = make_model(METHODS["full"], SEED)
+    examples = encode(draw_labelled(N_LABELS, SEED))
+    labels = [example["labels"] for example in examples]
+    examples.sort(key=lambda example: len(example["input_ids"]))
+    wrong = [{**e, "labels": label} for e, label in zip(examples, labels, strict=True)]
+    n_right = sum(e["labels"] == label for e, label in zip(examples, labels, strict=True))
+    made = train(model, wrong, lr, SEED)
+    return {
+        "losses": made["losses"],
+        "accuracy": share(hits_of(model, "test")),
+        "share_of_right_labels": n_right / len(wrong),
+    }
+
+
+@torch.no_grad()
+def _classes(model: nn.Module, batch_size: int, *, masked: bool, order: list[int]) -> list[int]:
+    """Ask the test sentences in an order, in batches padded to the longest."""
+    examples, found = asked("test"), [0] * len(order)
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        batch = collate([examples[i] for i in rows], pad_id())
+        del batch["labels"]
+        if not masked:
+            batch["attention_mask"] = torch.ones_like(batch["attention_mask"])
+        chosen = model(**batch)["logits"].argmax(dim=-1).tolist()
+        for i, answer in zip(rows, chosen, strict=True):
+            found[i] = answer
+    return found
+
+
+def reading_mistakes(lr: float) -> dict[str, Any]:
+    """Read one tuned model in wrong ways: padding not masked, dropout left on.
+
+    Returns:
+        Accuracies, and the shares of sentences whose answer changed: with other neighbours in
+        the batch, or from one reading to the next.
+    """
+    model, truth = full_model(lr), [example["labels"] for example in asked("test")]
+    n = len(truth)
+    orders = [
+        torch.randperm(n, generator=torch.Generator().manual_seed(s)).tolist() for s in (1, 2)
+    ]
+
+    def right(found: list[int]) -> float:
+        """Give the share of right answers."""
+        return sum(a == b for a, b in zip(found, truth, strict=True)) / n
+
+    def changed(first: list[int], second: list[int]) -> float:
+        """Give the share of answers that differ."""
+        return sum(a != b for a, b in zip(first, second, strict=True)) / n
+
+    model.eval()
+    with_mask = [_classes(model, 32, masked=True, order=order) for order in orders]
+    without = [_classes(model, 32, masked=False, order=order) for order in orders]
+    model.train()
+    torch.manual_seed(0)
+    drawn = [_classes(model, 32, masked=True, order=orders[0]) for _ in range(N_READINGS)]
+    return {
+        "right": right(with_mask[0]),
+        "right_changed": changed(*with_mask),
+        "no_mask": right(without[0]),
+        "no_mask_changed": changed(*without),
+        "no_mask_differs": changed(with_mask[0], without[0]),
+        "dropout": [right(found) for found in drawn],
+        "dropout_changed": changed(drawn[0], drawn[1]),
+    }

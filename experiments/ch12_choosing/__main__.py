@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""When is which model worth its price? (CHO-R1, CHO-R2).
+
+Writes data/runs/choosing.json. Two studies.
+
+Costs: one pass of an encoder of MiniLM's shape over a text, against a decoder and an
+encoder–decoder of the same blocks that read the text and write an answer. CPU time as multiples of
+the encoder's pass, measured in turns within one process; operations are counted in the chapter.
+
+Kinds: does a text about a film tell its plot or judge it? Once whole texts, once single sentences
+whose lengths are paired; films are disjoint. Counted words and a linear probe on frozen MiniLM
+learn from 16 labels upwards; a rule by length, a list of words and a prompted SmolLM2 stand beside
+them.
+
+Some 6 CPU-minutes, on an otherwise idle machine, for it measures time. `--quick` takes few texts
+and leaves out SmolLM2, and writes nothing.
+"""
+
+import argparse
+from functools import partial
+from typing import Any
+
+from experiments.ch12_choosing import costs
+from experiments.ch12_choosing import tasks as kinds
+from experiments.common.memory import FinishedArms
+
+
+def main() -> None:
+    """Run what is missing, and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a trial that writes nothing")
+    quick: bool = parser.parse_args().quick
+    settings = {"costs": costs.SETTINGS, "kinds": kinds.SETTINGS}
+    arms = FinishedArms("choosing", settings, keep=not quick)
+    record: dict[str, Any] = {
+        "question": "What does an answer cost, and when do counted words do?",
+        "interval": "costs: middle half of the turns; kinds: 95 %, films and draws resampled",
+        "costs": arms.get("costs", partial(costs.measure, quick=quick)),
+        "kinds": kinds.study_all(arms, quick=quick),
+    }
+    arms.conclude(record)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The study of chapter 13."""

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""What larger runs of the study of scaling will lose, said before they are trained."""
+
+import datetime
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.ch05_bert.setup import rounded
+from experiments.ch13_scaling import plan
+from experiments.ch13_scaling.analysis import Losses, law_record, name_of, parameters, to_runs
+from experiments.ch13_scaling.plan import Cell
+from experiments.ch13_scaling.runs import VOCAB_SIZE
+from pretrain.run_state import replacing
+from pretrain_lab.paths import RUNS
+from pretrain_lab.scaling.bootstrap import AnyLaw, percentiles, residuals
+from pretrain_lab.scaling.isoflop import power_law
+from pretrain_lab.scaling.laws import Runs, fit_kaplan, fit_law
+
+
+def predicted(
+    law: AnyLaw, drawn: list[Any], runs: Runs, cells: list[Cell]
+) -> dict[str, list[float]]:
+    """Predict the loss of single runs, with 95 % intervals.
+
+    Each bootstrap law gives one value, moved by the error of one run of the fit drawn at random:
+    the interval holds doubt about the law and noise between runs, but not that its form is wrong.
+
+    Args:
+        law: Fitted to all runs.
+        drawn: Its bootstrap.
+        runs: The runs of the fit.
+        cells: What is predicted.
+
+    Returns:
+        By cell, as "width x level": loss, lower end, upper end.
+    """
+    rng, errors, found = np.random.default_rng(17), residuals(law, runs), {}
+    for cell in cells:
+        n, d = parameters(cell), plan.n_characters(cell)
+        values = [float(other.loss(n, d)) for other in drawn]
+        moved = np.array(values) * np.exp(rng.choice(errors, size=len(values)))
+        found[name_of(cell)] = [float(law.loss(n, d)), *percentiles(moved)]
+    return found
+
+
+def frontier(losses: Losses) -> tuple[list[float], list[float]]:
+    """List the cells that no cheaper one beats: compute, and mean loss over seeds."""
+    cells = sorted(losses, key=lambda cell: plan.flops(cell, VOCAB_SIZE))
+    compute: list[float] = []
+    best: list[float] = []
+    for cell in cells:
+        loss = float(np.mean(losses[cell]))
+        if not best or loss < best[-1]:
+            compute.append(float(plan.flops(cell, VOCAB_SIZE)))
+            best.append(loss)
+    return compute, best
+
+
+def predict(losses: Losses, cells: list[Cell]) -> dict[str, Any]:
+    """Say what the held-out runs will lose, before they are trained.
+
+    Args:
+        losses: Of the fit's runs.
+        cells: The held-out cells.
+
+    Returns:
+        JSON values: the prediction of three ways, the main one first; their hash, and the time.
+    """
+    runs = to_runs(losses)
+    law, drawn, made = law_record(runs, fit_law)
+    other, others, kaplan = law_record(runs, fit_kaplan)
+    line = power_law(*map(np.array, frontier(losses)))
+    content = rounded({
+        "law": made, "kaplan_law": kaplan,
+        "main": predicted(law, drawn, runs, cells),
+        "kaplan": predicted(other, others, runs, cells),
+        "compute line": {
+            name_of(cell): line.constant * plan.flops(cell, VOCAB_SIZE) ** line.exponent
+            for cell in cells
+        },
+    })  # fmt: skip
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"content": content, "sha256": digest(content), "time": now}
+
+
+def digest(content: dict[str, Any]) -> str:
+    """Hash a prediction; the same after it was written and read."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def misses(prediction: dict[str, Any], losses: Losses) -> dict[str, Any]:
+    """Compare the held-out runs with what was said of them.
+
+    Args:
+        prediction: What `predict` gave.
+        losses: Of the held-out runs.
+
+    Returns:
+        By cell: losses, and for each way the miss in nats and per cent (positive: the run lost
+        more than predicted); for the laws also which runs lay in the interval.
+    """
+    found: dict[str, Any] = {}
+    for cell, seeds in losses.items():
+        ways: dict[str, Any] = {}
+        mean = float(np.mean(seeds))
+        for way in ("main", "kaplan", "compute line"):
+            said = prediction["content"][way][name_of(cell)]
+            value, *ends = said if isinstance(said, list) else [said]
+            ways[way] = {
+                "predicted": said, "miss": mean - value, "percent": 100 * (mean / value - 1),
+                "inside": [ends[0] <= loss <= ends[1] for loss in seeds] if ends else None,
+            }  # fmt: skip
+        found[name_of(cell)] = {"losses": seeds, "ways": ways}
+    return found
+
+
+def checked(prediction: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a prediction that is no longer the one that was hashed.
+
+    Args:
+        prediction: Read from the finished arms.
+
+    Raises:
+        ValueError: Its content has another hash.
+    """
+    actual = digest(prediction["content"])
+    if actual != prediction["sha256"]:
+        raise ValueError(f"expected a prediction with hash {prediction['sha256']}, got {actual}")
+    return prediction
+
+
+def publish(prediction: dict[str, Any], folder: Path = RUNS) -> None:
+    """Write the prediction to a file of its own, which may be committed before it is tested.
+
+    Args:
+        prediction: Of `predict`.
+        folder: Where the file is put.
+    """
+    path = folder / "scaling_prediction.json"
+    if path.exists() and json.loads(path.read_text())["sha256"] == prediction["sha256"]:
+        return
+    with replacing(path) as part:
+        part.write_text(json.dumps(prediction, indent=1) + "\n")

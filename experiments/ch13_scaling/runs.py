@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""One training of the study of scaling, its loss on unread plays, and its learning rate."""
+
+import math
+import time
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from experiments.ch05_bert.setup import load_ids
+from experiments.ch13_scaling import plan
+from experiments.ch13_scaling.plan import Cell, OnePass
+from pretrain.evaluation import evaluating
+from pretrain.gpt import GPT
+from pretrain.training import fit
+
+VOCAB_SIZE = 64  # 62 characters, [PAD] and [MASK]; `plays` checks it
+
+
+@cache
+def plays() -> dict[str, Tensor]:
+    """Encode the plays of each split, int64 (L,).
+
+    Raises:
+        ValueError: The plays have another number of characters than the plan reckons with.
+    """
+    tokenizer, ids = load_ids()
+    if tokenizer.vocab_size != VOCAB_SIZE:
+        raise ValueError(f"expected {VOCAB_SIZE} ids, got {tokenizer.vocab_size}")
+    return ids
+
+
+@cache
+def unread(split: str) -> Tensor:
+    """Take the windows on which losses are computed, int64 (n, T + 1), spread over the plays."""
+    windows = plays()[split].unfold(0, plan.SEQ_LEN + 1, plan.SEQ_LEN)
+    n = min(plan.N_WINDOWS[split], len(windows))
+    return windows[torch.linspace(0, len(windows) - 1, n).long()]
+
+
+@torch.no_grad()
+def unread_loss(model: GPT, split: str) -> float:
+    """Give the mean loss over every position of the unread windows, nats per character."""
+    windows = unread(split)
+    total = 0.0
+    with evaluating(model):
+        for batch in torch.split(windows, 64):
+            logits = model(batch[:, :-1]).flatten(0, 1)
+            total += F.cross_entropy(logits, batch[:, 1:].flatten(), reduction="sum").item()
+    return total / windows[:, 1:].numel()
+
+
+def run(
+    cell: Cell, lr: float, seed: int, split: str, *, on_the_way: bool = False
+) -> dict[str, Any]:
+    """Train one cell from nothing, with a schedule that ends where its text ends.
+
+    Args:
+        cell: Size and amount of text.
+        lr: Peak learning rate.
+        seed: Of the weights, and of which windows are read in which order.
+        split: Whose loss is reported: "validation" for choices, "test" for results.
+        on_the_way: Whether to take the loss at every shorter amount of text too: that of a
+            checkpoint whose schedule is not over.
+
+    Returns:
+        JSON values: "loss" in nats per character, "on_the_way" by level, times.
+    """
+    started, cpu_started = time.time(), time.process_time()
+    torch.manual_seed(seed)
+    model = plan.make_model(cell.width, VOCAB_SIZE)
+    loss = OnePass(plays()["train"], Generator().manual_seed(1000 + seed))
+    passed: dict[str, float] = {}
+    calls = iter(range(1, cell.level + 1))
+
+    def look(model: torch.nn.Module) -> float:
+        """Take the loss where a shorter run would end; nothing elsewhere."""
+        level = next(calls)
+        if level in plan.LEVELS and level < cell.level:
+            passed[str(level)] = unread_loss(model, split)  # type: ignore[arg-type]
+        return math.nan
+
+    steps = plan.n_steps(cell)
+    try:
+        fit(
+            model, loss, n_steps=steps, lr=lr, n_warmup=round(plan.WARMUP_SHARE * steps),
+            final_lr=plan.FINAL_LR, betas=plan.BETAS, generator=Generator(), progress=False,
+            evaluate=look if on_the_way else None, evaluate_every=plan.SHORTEST,
+        )  # fmt: skip
+        final = unread_loss(model, split)
+    except FloatingPointError:  # a rate that is too high; no better than a guess
+        final = math.log(VOCAB_SIZE)
+    return {
+        "loss": final, "on_the_way": passed, "lr": lr, "n_characters": plan.n_characters(cell),
+        "n_read": loss.n_taken * plan.SEQ_LEN, "started": started,
+        "cpu_seconds": time.process_time() - cpu_started,
+    }  # fmt: skip
+
+
+def best_rate(rates: list[float], losses: list[float]) -> tuple[float, bool]:
+    """Find the lowest point between the tried rates.
+
+    Args:
+        rates: In rising order, evenly spaced in their logarithm.
+        losses: On validation plays.
+
+    Returns:
+        The vertex of the parabola through the best and its neighbours, over log rate; and whether
+        the best rate has neighbours. If not, it is returned itself.
+    """
+    best = int(np.argmin(losses))
+    if not 0 < best < len(rates) - 1:
+        return rates[best], False
+    left, middle, right = losses[best - 1 : best + 2]
+    bend = left - 2 * middle + right
+    shift = 0.0 if bend == 0 else (left - right) / (2 * bend)
+    step = math.log(rates[best + 1] / rates[best])
+    return rates[best] * math.exp(shift * step), True
+
+
+class RateRule:
+    """log rate = a + b log N + c log D, by least squares over the tuned cells."""
+
+    def __init__(self, n: list[float], d: list[float], rates: list[float]) -> None:
+        """Fit the rule.
+
+        Args:
+            n: Parameters of each tuned cell.
+            d: Characters.
+            rates: Its best rate.
+        """
+        columns = np.stack([np.ones(len(n)), np.log(n), np.log(d)], axis=1)
+        self.weights = np.linalg.lstsq(columns, np.log(rates), rcond=None)[0]
+        errors = columns @ self.weights - np.log(rates)
+        self.worst_factor = float(np.exp(np.abs(errors).max()))
+
+    def __call__(self, n: float, d: float) -> float:
+        """Give the rate of n parameters that read d characters."""
+        return float(np.exp(self.weights @ [1.0, math.log(n), math.log(d)]))

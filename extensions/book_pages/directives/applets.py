@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""The directive ``{applet}``: an interactive element with a static fallback.
+
+    :::{applet} mask-fill
+    :shows: fig-brt-top8
+    :files: bert_chars.safetensors
+
+    Without a script you see three lines; with one you type your own.
+    :::
+
+becomes ``<pt-mask-fill>…</pt-mask-fill>`` around its static form: the figure or table that the
+option ``shows`` names (or ``previous-output``, what the cell right before it wrote), moved here
+from its cell, and the text. The module ``chapters/applets/mask-fill.mjs`` puts the live part
+below. ``files`` names what the applet fetches when a reader opens it, so that the page can say how
+much that is. ``data``, such as ``model=gpt``, sets attributes of the element (``data-model="gpt"``)
+for a module that serves more than one place.
+"""
+
+import re
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.docutils import SphinxDirective
+
+from book_pages.weight import applet_files
+
+PREFIX = "pt-"
+PREVIOUS = "previous-output"
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+class applet(nodes.General, nodes.Element):
+    """Node of one interactive element; its children are the fallback."""
+
+
+class AppletDirective(SphinxDirective):
+    """``{applet} NAME``: the body is shown until, or unless, the element takes over."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar = {
+        "shows": directives.unchanged_required,
+        "files": directives.unchanged_required,
+        "data": directives.unchanged_required,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Parse the fallback into an applet node.
+
+        Returns:
+            One applet node.
+
+        Raises:
+            docutils.utils.SystemMessage: The name or the data is malformed, there is no such
+                module or file, or the fallback is missing.
+        """
+        name = self.arguments[0]
+        if not _NAME.fullmatch(name):
+            raise self.error(f"applet needs a name such as mask-fill, got {name!r}")
+        if not self.content:
+            raise self.error(f"applet {name} needs a fallback: a figure and a sentence")
+        root = Path(self.env.srcdir)
+        if not (root / applet_files.MODULES / f"{name}.mjs").is_file():
+            raise self.error(f"expected the module {applet_files.MODULES}/{name}.mjs")
+        files = self.options.get("files", "").split()
+        if missing := [file for file in files if not applet_files.exists(root, file)]:
+            raise self.error(f"applet {name}: expected files that the book has, got {missing}")
+        try:
+            data = read_data(self.options.get("data", ""))
+        except ValueError as error:
+            raise self.error(f"applet {name}: {error}") from error
+        node = applet("\n".join(self.content), name=name, files=files, data=data)
+        node["shows"] = self.options.get("shows", "")
+        self.set_source_info(node)
+        self.state.nested_parse(self.content, self.content_offset, node)
+        return [node]
+
+
+def read_data(text: str) -> dict[str, str]:
+    """Read the option ``data``.
+
+    Args:
+        text: Pairs such as ``model=gpt``, with spaces between them.
+
+    Returns:
+        Name → value.
+
+    Raises:
+        ValueError: A pair is malformed, or its name is taken.
+    """
+    pairs = [pair.partition("=") for pair in text.split()]
+    for name, equals, value in pairs:
+        if not _NAME.fullmatch(name) or not equals or not value or name == "size":
+            raise ValueError(f"expected data such as model=gpt, got {name + equals + value!r}")
+    if len({name for name, _, _ in pairs}) < len(pairs):
+        raise ValueError(f"expected every name once in data, got {text!r}")
+    return {name: value for name, _, value in pairs}
+
+
+class MoveShown(SphinxPostTransform):
+    """Move what an applet shows from its cell into the applet."""
+
+    default_priority = 880  # after myst-nb has turned a cell's outputs into figures
+
+    def run(self, **_: Any) -> None:
+        """Move the labelled figure, table or cell output of every applet that names one."""
+        for node in list(self.document.findall(applet)):
+            if label := node["shows"]:
+                shown = _output_before(node) if label == PREVIOUS else self._labelled(label)
+                if shown is None:
+                    raise ExtensionError(
+                        f"{self.env.docname}: applet {node['name']} shows {label!r}, "
+                        "which is not on its page"
+                    )
+                shown.parent.remove(shown)
+                node.insert(0, shown)
+
+    def _labelled(self, label: str) -> nodes.Element | None:
+        """Find the figure or table of a label."""
+        for kind in (nodes.figure, nodes.table, nodes.container):
+            for found in self.document.findall(kind):
+                if label in found["names"] or nodes.make_id(label) in found["ids"]:
+                    return found
+        return None
+
+
+def _output_before(node: applet) -> nodes.Element | None:
+    """Find the output of the code cell that stands right before an applet."""
+    cell = node.previous_sibling()
+    while cell is not None and not isinstance(cell, nodes.Element):
+        cell = cell.previous_sibling()
+    if cell is None or "cell" not in cell.get("classes", []):
+        return None
+    outputs = [one for one in cell.findall(nodes.container) if "cell_output" in one["classes"]]
+    return outputs[0] if outputs else None
+
+
+def register(app: Sphinx) -> None:
+    """Add the directive, its node, the files of the applets and the script that starts them."""
+    app.add_node(
+        applet,
+        html=(visit_applet_html, depart_applet_html),
+        latex=(_pass, _pass),
+        text=(_pass, _pass),
+    )
+    app.add_directive("applet", AppletDirective)
+    app.add_post_transform(MoveShown)
+    app.connect("builder-inited", applet_files.write)
+    app.connect("html-page-context", add_start_script)
+
+
+def visit_applet_html(translator: Any, node: applet) -> None:
+    """Open the custom element, and say how much its files weigh."""
+    size = applet_files.kilobytes(Path(translator.builder.srcdir), node["files"])
+    told = f' data-size="loads {size} kB"' if size else ""
+    told += "".join(f' data-{name}="{escape(value)}"' for name, value in node["data"].items())
+    translator.body.append(f'<{PREFIX}{node["name"]} class="applet"{told}>\n')
+
+
+def depart_applet_html(translator: Any, node: applet) -> None:
+    """Close the custom element."""
+    translator.body.append(f"</{PREFIX}{node['name']}>\n")
+
+
+def _pass(translator: object, node: nodes.Node) -> None:
+    """Render the fallback alone in other formats."""
+
+
+def add_start_script(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Start the applets of a page that has some."""
+    if not isinstance(doctree, nodes.document):
+        return
+    names = sorted({node["name"] for node in doctree.findall(applet)})
+    if names:
+        told: dict[str, Any] = {
+            "data-applets": " ".join(names),
+            "data-version": applet_files.version(Path(app.srcdir)),
+        }
+        app.add_js_file(f"{applet_files.TARGET}/start.js", defer="defer", **told)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""The buttons above a page: download its notebook, run it elsewhere, edit it, report a mistake.
+
+The notebook is part of every build. Everything else leads to the repository, so it is there only
+when the build knows it (:mod:`.repository`); ``templates/article-header-buttons.html`` draws it.
+An edit leads to the text that the book is edited in: for a chapter, its twin.
+"""
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ConfigError
+
+from book_pages.links.repository import Repository, RepositoryError, find_base, find_repository
+
+TWINS = "chapters/_text"
+
+
+class Menu(NamedTuple):
+    """A button that opens a list of links."""
+
+    title: str
+    icon: str
+    links: list[tuple[str, str]]
+    """Text and address."""
+
+
+def register(app: Sphinx) -> None:
+    """Read the environment once, and complete every page."""
+    app.add_config_value("book_repository", None, "html")
+    app.connect("config-inited", read_environment)
+    app.connect("html-page-context", add_buttons)
+
+
+def read_environment(app: Sphinx, config: Config) -> None:
+    """Put the repository and the pages' address into the configuration.
+
+    Args:
+        app: The Sphinx application.
+        config: Its configuration.
+
+    Raises:
+        ConfigError: A variable is malformed.
+    """
+    try:
+        config.book_repository = find_repository(os.environ)
+        config.html_baseurl = find_base(os.environ, config.book_repository)
+    except RepositoryError as error:
+        raise ConfigError(str(error)) from error
+
+
+def add_buttons(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Offer one page's notebook and, with a repository, the menus."""
+    context["notebook_source"], context["page_menus"] = "", []
+    if not isinstance(doctree, nodes.document):
+        return
+    root = Path(app.srcdir)
+    path = Path(app.env.doc2path(pagename)).relative_to(root).as_posix()
+    if path.endswith(".ipynb"):
+        context["notebook_source"] = context["sourcename"]
+    if app.config.book_repository is not None:
+        repository = Repository(*app.config.book_repository)
+        context["page_menus"] = menus(repository, path, edited_file(root, path))
+
+
+def edited_file(root: Path, path: str) -> str:
+    """Return the file in which a page is edited: a notebook's twin, where it has one."""
+    twin = f"{TWINS}/{Path(path).stem}.md"
+    return twin if path.endswith(".ipynb") and (root / twin).is_file() else path
+
+
+def menus(repository: Repository, path: str, edited: str) -> list[Menu]:
+    """List what a page offers with a repository.
+
+    Args:
+        repository: The book's.
+        path: The page's source, relative to its root.
+        edited: The file that is edited.
+
+    Returns:
+        Menus, without links that the host does not have.
+    """
+    run = [("Binder", repository.binder(path)), ("Colab", repository.colab(path))]
+    source = [
+        ("Repository", repository.url),
+        ("Suggest an edit", repository.edit(edited)),
+        ("Report a mistake", repository.issue(f"On the page {path}")),
+    ]
+    both = [
+        Menu("Run this notebook elsewhere", "fa-play", run if path.endswith(".ipynb") else []),
+        Menu("Source of this page", "fa-code-branch", source),
+    ]
+    real = [one._replace(links=[link for link in one.links if link[1]]) for one in both]
+    return [one for one in real if one.links]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Where numbers, outputs and times come from."""

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Write below a chapter's title how long it takes to read, and how long its code took to run.
+
+The reading time is an estimate: the words of prose at 200 a minute, with the code counted apart in
+lines. The run time is the chapter's last run, measured. Both are made by the build.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from book_pages.links.prose import n_code_lines, n_words
+from book_pages.provenance.receipts import duration, load_receipts
+
+WORDS_PER_MINUTE = 200
+TITLE_END = "</h1>"
+
+
+def register(app: Sphinx) -> None:
+    """Complete the chapters."""
+    app.connect("html-page-context", add_times)
+
+
+def add_times(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Write the line below the title of a page that has a receipt, which are those with code."""
+    receipt = load_receipts(Path(app.srcdir)).get(pagename.rsplit("/", 1)[-1])
+    if receipt is None or not isinstance(doctree, nodes.document):
+        return
+    line = times_line(n_words(doctree), n_code_lines(doctree), receipt["wall"])
+    before, end, after = context["body"].partition(TITLE_END)
+    context["body"] = (
+        f'{before}{end}\n<p class="chapter-times">{line}</p>{after}' if end else before
+    )
+
+
+def times_line(words: int, code_lines: int, seconds: float) -> str:
+    """Write the line.
+
+    Args:
+        words: Words of prose.
+        code_lines: Lines of code, not in the words.
+        seconds: Wall time of the last run.
+
+    Returns:
+        HTML without a block around it.
+    """
+    minutes = max(1, round(words / WORDS_PER_MINUTE))
+    code = f", beside {code_lines:,} lines of code" if code_lines else ""
+    return (
+        f"<span>Reading: about {minutes} min ({words:,} words at {WORDS_PER_MINUTE} a minute"
+        f"{code})</span> <span>Running: {duration(seconds)}, measured</span>"
+    )

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Pages that load little, and from nowhere else."""

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""What the applets load: their modules, the trained models and small data, put into the build.
+
+The models are those of ``data/checkpoints/``, as numbers of 16 bits: half the size, and no loss
+that a reader could see. Every file is written twice, as it is, and as a script for pages that were
+opened from a disk, which may fetch nothing.
+"""
+
+import base64
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save
+from sphinx.application import Sphinx
+
+from book_pages.weight.bundle import bundle, with_version
+from book_pages.weight.made_files import made
+
+MODULES = "chapters/applets"
+CHECKPOINTS = "data/checkpoints"
+DATA = "data/applets"
+TARGET = "applets"  # below _static
+MODELS = ("gpt_chars", "bert_chars", "t5_chars")
+FOLDERS = ("time_machine",)  # of CHECKPOINTS; their files are small already
+
+
+def write(app: Sphinx) -> None:
+    """Put everything that the applets load into an HTML build."""
+    if app.builder.format != "html":
+        return
+    root, target = Path(app.srcdir), Path(app.outdir) / "_static" / TARGET
+    write_modules(root, target)
+    models = target / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    for name, content in contents(root).items():
+        file = models / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(content)
+        text = base64.b64encode(content).decode()
+        file.with_name(f"{file.name}.js").write_text(
+            f'ptBook.files["{name}"] = "{text}";\n', encoding="utf-8"
+        )
+
+
+def write_modules(root: Path, target: Path) -> None:
+    """Write the modules with versioned imports, the start script, and all of them as one.
+
+    Args:
+        root: The repository.
+        target: Folder of the build; made when missing.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    source = root / MODULES
+    for path in source.glob("*.mjs"):
+        text = with_version(path.read_text(encoding="utf-8"), version(root))
+        (target / path.name).write_text(text, encoding="utf-8")
+    (target / "start.js").write_bytes((source / "start.js").read_bytes())
+    (target / "bundle.js").write_text(bundle(source), encoding="utf-8")
+
+
+def inputs(root: Path) -> list[Path]:
+    """List the files of the repository that the applets' files are made from.
+
+    Args:
+        root: The repository.
+
+    Returns:
+        Those that exist, sorted.
+    """
+    checkpoints = root / CHECKPOINTS
+    found = [checkpoints / f"{name}.safetensors" for name in MODELS]
+    for folder in FOLDERS:
+        found += (checkpoints / folder).glob("*.safetensors")
+    found += (root / DATA).glob("*.json")
+    return sorted(path for path in found if path.is_file())
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Give every file that an applet may load.
+
+    Args:
+        root: The repository.
+
+    Returns:
+        Name below ``models/`` → content.
+    """
+    found = {}
+    for path in inputs(root):
+        folder = path.parent.name if path.parent.name in FOLDERS else ""
+        is_whole = path.parent == root / CHECKPOINTS  # in 32 bits
+        found[f"{folder}/{path.name}".lstrip("/")] = (
+            half_precision(path) if is_whole else path.read_bytes()
+        )
+    return found | made(root)
+
+
+@lru_cache(maxsize=8)
+def half_precision(path: Path) -> bytes:
+    """Write a model's weights as numbers of 16 bits.
+
+    Args:
+        path: A safetensors file of 32-bit numbers; counters stay as they are.
+
+    Returns:
+        The content of the smaller file, with the same description.
+    """
+    with safe_open(path, framework="np") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        metadata = file.metadata()
+    halves = {
+        name: tensor.astype(np.float16) if tensor.dtype == np.float32 else tensor
+        for name, tensor in tensors.items()
+    }
+    return save(halves, metadata=metadata)
+
+
+def exists(root: Path, name: str) -> bool:
+    """Tell whether the applets can load a file of this name."""
+    return name in _sizes(root)
+
+
+def kilobytes(root: Path, names: list[str]) -> int:
+    """Add up what files weigh, in kB."""
+    return round(sum(_sizes(root)[name] for name in names) / 1_000)
+
+
+@lru_cache(maxsize=2)
+def _sizes(root: Path) -> dict[str, int]:
+    """Measure every file in bytes."""
+    return {name: len(content) for name, content in contents(root).items()}
+
+
+@lru_cache(maxsize=2)
+def version(root: Path) -> str:
+    """Name the present state of modules and models, so that browsers never mix two of them.
+
+    Args:
+        root: The repository.
+
+    Returns:
+        ``?v=`` and eight digits that change with any of the files.
+    """
+    found = hashlib.sha256()
+    for path in sorted((root / MODULES).glob("*.*js")):
+        found.update(path.read_bytes())
+    for name, content in sorted(contents(root).items()):
+        found.update(json.dumps([name, hashlib.sha256(content).hexdigest()]).encode())
+    return f"?v={found.hexdigest()[:8]}"

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""The applets' files, joined for disks and versioned for servers, and what pages show of them."""
+
+import base64
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+from safetensors.numpy import load, save_file
+
+from book_pages.directives.applets import read_data
+from book_pages.weight import applet_files
+from book_pages.weight.bundle import BundleError, bundle, with_version
+from tools.checks import pages
+
+MODULES = {
+    "a.mjs": 'import { two as deux } from "./b-c.mjs";\nexport const four = deux() + 2;\n',
+    "b-c.mjs": "const hidden = 2;\nexport function two() {\n  return hidden;\n}\n",
+}
+
+
+def written(folder: Path, modules: dict[str, str]) -> Path:
+    """Write modules into a folder."""
+    for name, source in modules.items():
+        (folder / name).write_text(source, encoding="utf-8")
+    return folder
+
+
+class TestBundle:
+    def test_a_module_comes_after_what_it_imports(self, tmp_path: Path):
+        joined = bundle(written(tmp_path, MODULES))
+        assert joined.index("module_b_c = ") < joined.index("module_a = ")
+        assert "const { two: deux } = module_b_c;" in joined
+        assert "import" not in joined
+        assert "export" not in joined
+
+    @pytest.mark.parametrize(
+        ("source", "complaint"),
+        [
+            ('import x from "./b.mjs";', "expected only"),
+            ("export default 3;", "expected only"),
+            ("export { a };", "expected only"),
+            ('import { a } from "./gone.mjs";', "gone.mjs is missing"),
+            ('import { a } from "./one.mjs";', "one.mjs imports itself"),
+        ],
+    )
+    def test_forms_that_it_cannot_join_are_refused(
+        self, source: str, complaint: str, tmp_path: Path
+    ):
+        with pytest.raises(BundleError, match=complaint):
+            bundle(written(tmp_path, {"one.mjs": source + "\n"}))
+
+    def test_imports_get_a_version(self):
+        assert 'from "./b-c.mjs?v=1f";' in with_version(MODULES["a.mjs"], "?v=1f")
+
+    def test_the_books_modules_can_be_joined(self, repository: Path):
+        folder = repository / applet_files.MODULES
+        assert len(list(folder.glob("*.mjs"))) == bundle(folder).count("const module_")
+
+
+def repository_with(folder: Path, value: float) -> Path:
+    """Make the smallest repository that has a model and a module."""
+    (folder / applet_files.MODULES).mkdir(parents=True)
+    written(folder / applet_files.MODULES, {**MODULES, "start.js": "// starts\n"})
+    (folder / applet_files.CHECKPOINTS).mkdir(parents=True)
+    tensors = {"w": np.full((2, 3), value, np.float32), "steps": np.array(7)}
+    path = folder / applet_files.CHECKPOINTS / "gpt_chars.safetensors"
+    save_file(tensors, path, metadata={"pretrain": "{}"})
+    return folder
+
+
+class TestFiles:
+    def test_weights_are_halved_and_counters_stay(self, tmp_path: Path):
+        content = applet_files.contents(repository_with(tmp_path, 0.1))["gpt_chars.safetensors"]
+        tensors = load(content)
+        assert tensors["w"].dtype == np.float16
+        assert np.allclose(tensors["w"], 0.1, rtol=1e-3)
+        assert tensors["steps"] == 7
+
+    def test_the_version_changes_with_a_model(self, tmp_path: Path):
+        one = repository_with(tmp_path / "one", 0.1)
+        two = repository_with(tmp_path / "two", 0.2)
+        assert applet_files.version(one) != applet_files.version(two)
+
+    def test_sizes_add_up(self, tmp_path: Path):
+        root = repository_with(tmp_path, 0.1)
+        assert applet_files.exists(root, "gpt_chars.safetensors")
+        assert not applet_files.exists(root, "gone.safetensors")
+        with pytest.raises(KeyError, match="gone"):
+            applet_files.kilobytes(root, ["gone.safetensors"])
+
+
+@pytest.mark.slow
+class TestPages:
+    # a figure, a table, a list, or the states of a slider that stand one below the other
+    STATIC = "img, table, svg, pre, ol, ul, .explore-state"
+
+    def applets(self, html: Path) -> list[tuple[str, BeautifulSoup]]:
+        """Find every applet of the book with its page."""
+        return [
+            (name, found)
+            for name in sorted(pages.built_pages(html))
+            for found in pages.parsed(html / name).select(".applet")
+        ]
+
+    def test_each_has_a_figure_or_table_and_a_sentence(self, html: Path):
+        found = self.applets(html)
+        assert found
+        for name, one in found:
+            assert one.select(self.STATIC), (name, one.name)
+            assert any(p.get_text().rstrip().endswith(".") for p in one.select("p")), name
+
+    def test_each_is_listed_on_the_page_of_live_models(self, html: Path):
+        table = pages.parsed(html / "chapters" / "live.html").select_one("table")
+        assert table is not None
+        rows = table.select("tbody tr")
+        listed = {row.select_one("a")["href"].partition("#")[0] for row in rows}
+        assert listed == {Path(name).name for name, _ in self.applets(html)}
+        assert len(rows) == len(self.applets(html))
+
+    def test_each_has_its_module_and_its_page_starts_it(self, html: Path):
+        for name, one in self.applets(html):
+            module = one.name.removeprefix("pt-")
+            assert (html / "_static" / "applets" / f"{module}.mjs").is_file()
+            starter = pages.parsed(html / name).select_one('script[src*="applets/start.js"]')
+            assert starter is not None
+            assert module in starter["data-applets"].split()
+
+    def test_every_file_stands_there_for_a_disk_too(self, html: Path, repository: Path):
+        models = html / "_static" / "applets" / "models"
+        for name, content in applet_files.contents(repository).items():
+            assert (models / name).read_bytes() == content
+            text = (models / f"{name}.js").read_text(encoding="utf-8")
+            assert base64.b64decode(text.split('"')[3]) == content
+
+    def test_modules_ask_for_the_same_version_as_the_page(self, html: Path, repository: Path):
+        version = applet_files.version(repository)
+        module = (html / "_static" / "applets" / "files.mjs").read_text(encoding="utf-8")
+        assert f'"./safetensors.mjs{version}"' in module
+
+
+class TestData:
+    def test_pairs_become_attributes(self):
+        assert read_data("") == {}
+        assert read_data(" model=gpt  first-step=50 ") == {"model": "gpt", "first-step": "50"}
+
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            ("model", "such as model=gpt, got 'model'"),
+            ("model=", "got 'model='"),
+            ("Model=gpt", "got 'Model=gpt'"),
+            ("size=3", "got 'size=3'"),
+            ("a=1 a=2", "every name once"),
+        ],
+    )
+    def test_other_forms_are_refused(self, text: str, complaint: str):
+        with pytest.raises(ValueError, match=complaint):
+            read_data(text)
+
+    @pytest.mark.parametrize(("page", "model"), [("04_gpt", "gpt"), ("05_bert", "bert")])
+    def test_the_element_carries_them(self, html: Path, page: str, model: str):
+        source = (html / "chapters" / f"{page}.html").read_text(encoding="utf-8")
+        element = BeautifulSoup(source, "html.parser").find("pt-time-machine")
+        assert element["data-model"] == model
+        assert element["data-size"].startswith("loads ")

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""The decks show what the chapters store, ask nothing of another host, and fit the screen."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tools.chapters import store
+from tools.chapters.store import ChapterError
+from tools.editions import building
+from tools.editions.slides import make as make_slides
+from tools.editions.slides.make import math, render, write_deck
+from tools.editions.slides.sources import Chapters, plain
+from tools.editions.slides.text import VALUE, Deck, read_deck, typed_results
+
+REQUESTS = "script[src], link[href], img, iframe, source, video, audio, object, embed"
+MEASURE = """<script>
+Reveal.on("ready", () => setTimeout(() => {
+const found = [];
+document.querySelectorAll(".slides > section").forEach((section, n) => {
+  Reveal.slide(n);
+  section.querySelectorAll(".fragment").forEach(one => one.classList.add("visible"));
+  const unit = section.getBoundingClientRect();
+  const scale = unit.width / 1280;
+  let right = 0, bottom = 0;
+  section.querySelectorAll("*:not(.notes)").forEach(one => {
+    const box = one.getBoundingClientRect();
+    right = Math.max(right, (box.right - unit.left) / scale);
+    bottom = Math.max(bottom, (box.bottom - unit.top) / scale);
+  });
+  const sizes = [...section.querySelectorAll("p, li, td, th, pre, figcaption")]
+    .map(one => parseFloat(getComputedStyle(one).fontSize));
+  const images = [...section.querySelectorAll("img")].map(one => one.naturalWidth);
+  found.push({n, right, bottom, smallest: Math.min(...sizes, 99), images});
+});
+const report = document.createElement("pre");
+report.id = "report";
+report.textContent = JSON.stringify(found);
+document.body.append(report);
+}, 200));
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def stored() -> Chapters:
+    """The chapters as they are stored."""
+    return Chapters()
+
+
+@pytest.fixture(scope="module")
+def decks(repository: Path) -> dict[str, Deck]:
+    """The descriptions of the decks by name."""
+    return {path.stem: read_deck(path) for path in sorted((repository / "slides").glob("*.md"))}
+
+
+@pytest.fixture(scope="module")
+def written(decks: dict[str, Deck], stored: Chapters) -> dict[str, str]:
+    """The decks as pages."""
+    return {name: write_deck(deck, stored) for name, deck in decks.items()}
+
+
+def test_the_two_lectures_have_their_parts(decks: dict[str, Deck]):
+    assert [part.title for part in decks["bert_and_gpt"].parts] == [
+        "The problem", "GPT", "BERT", "When to use which", "Pitfalls", "Lab", "Appendix",
+    ]  # fmt: skip
+    assert len(decks["four_parts"].parts) == 4
+    for part in decks["four_parts"].parts:
+        assert {"Summary", "Checkpoint"} <= {slide.title for slide in part.slides}
+
+
+def test_every_part_asks_two_questions_and_answers_them(decks: dict[str, Deck]):
+    for deck in decks.values():
+        for part in deck.parts:
+            kinds = [block.kind for slide in part.slides for block in slide.blocks]
+            assert kinds.count("question") == kinds.count("answer") >= 2, part.title
+
+
+def test_no_result_is_typed(decks: dict[str, Deck]):
+    assert {name: typed_results(deck) for name, deck in decks.items()} == {
+        name: [] for name in decks
+    }
+
+
+def test_a_deck_asks_nothing_of_another_host(written: dict[str, str]):
+    for name, page in written.items():
+        soup = BeautifulSoup(page, "html.parser")
+        for element in soup.select(REQUESTS):
+            address = str(element.get("src") or element.get("href") or "")
+            assert address.startswith("data:image/png;base64,"), f"{name}: {address[:60]}"
+            assert len(element["alt"]) > 12
+        for style in [*soup.select("style"), *soup.select("[style]")]:
+            text = style.get_text() if style.name == "style" else style["style"]
+            assert not re.search(r"@import|url\(\s*['\"]?(?:https?:)?//", text), name
+        assert "MIT" in page
+        assert "Hakim El Hattab" in page
+
+
+def test_figures_and_numbers_are_those_of_the_chapters(
+    decks: dict[str, Deck], written: dict[str, str], stored: Chapters
+):
+    for name, deck in decks.items():
+        soup = BeautifulSoup(written[name], "html.parser")
+        blocks = [b for part in deck.parts for slide in part.slides for b in slide.blocks]
+        labels = [block.text for block in blocks if block.kind == "figure"]
+        assert len(labels) >= 8
+        shown = [image["src"] for image in soup.find_all("img")]
+        assert shown == [stored.figure(label).address for label in labels]
+        values = [m for block in blocks for m in VALUE.finditer(block.text)]
+        assert len(values) >= 4
+        text = " ".join(soup.get_text().split())
+        for match in values:
+            assert stored.value(match["chapter"], match["key"]) in text
+        assert not VALUE.search(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bert_and_gpt", "four_parts"])
+def test_slides_fit_the_screen_and_can_be_read(name: str, written: dict[str, str], tmp_path: Path):
+    try:
+        building.find_browser()
+    except ChapterError:
+        pytest.skip("no browser here to show slides with")
+    page = tmp_path / "deck.html"
+    before, _, after = written[name].rpartition("</body>")
+    page.write_text(f"{before}{MEASURE}{after}", encoding="utf-8")
+    options = ("--window-size=1280,720", "--virtual-time-budget=5000", "--dump-dom")
+    dom = building.run_browser(*options, page.as_uri(), seconds=120)
+    report = BeautifulSoup(dom, "html.parser").select_one("#report")
+    slides = json.loads(report.get_text())
+    assert len(slides) == written[name].count("<section")
+    for slide in slides:
+        assert slide["right"] <= 1281, slide
+        assert slide["bottom"] <= 721, slide
+        assert slide["smallest"] >= 16, slide
+        assert all(width > 100 for width in slide["images"]), slide
+
+
+DECK = """# Title
+Subtitle.
+
+## Part
+
+### Slide
+The loss is {04_gpt:line_bits} and $a^2$, 15 % `0.5`.
+@question Why?
+@answer So.
+@question And?
+@answer Thus.
+Notes: Say 3.7 aloud.
+"""
+
+
+def test_a_typed_result_is_refused(tmp_path: Path, stored: Chapters):
+    (tmp_path / "deck.md").write_text(DECK, encoding="utf-8")
+    deck = read_deck(tmp_path / "deck.md")
+    assert typed_results(deck) == ["15 %", "3.7"]
+    with pytest.raises(ChapterError, match=r"take these numbers from a chapter: 15 %, 3\.7"):
+        write_deck(deck, stored)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ("# Title", "Title", "must begin with"),
+        ("@question And?", "And?", "fewer than two questions"),
+        ("@answer So.", "@picture fig-a", "unknown @picture"),
+    ],
+)
+def test_a_malformed_deck_is_refused(good: str, bad: str, message: str, tmp_path: Path):
+    (tmp_path / "deck.md").write_text(DECK.replace(good, bad, 1), encoding="utf-8")
+    with pytest.raises(ChapterError, match=message):
+        read_deck(tmp_path / "deck.md")
+
+
+def test_what_is_gone_is_named(stored: Chapters):
+    missing = [
+        (lambda: stored.figure("fig-no-such"), "no figure 'fig-no-such'"),
+        (lambda: stored.equation("eq-no-such"), "no 'eq-no-such'"),
+        (lambda: stored.table("tab-no-such"), "no 'tab-no-such'"),
+        (lambda: stored.value("04_gpt", "no-such"), "reports no value"),
+        (lambda: stored.value("44_gone", "x"), "no chapter '44_gone'"),
+        (lambda: stored.code("04_gpt", "no such code"), "0 cells hold"),
+        (lambda: stored.output("04_gpt", "class PageGPT"), "stores no table"),
+    ]
+    for call, message in missing:
+        with pytest.raises(ChapterError, match=message):
+            call()
+
+
+def test_code_is_one_definition(stored: Chapters):
+    code = stored.code("04_gpt", "class PageGPT")
+    assert code.startswith("class PageGPT")
+    compile(code, "slide", "exec")
+    assert "class PageBlock" not in code
+    assert code in "\n".join(cell.source for _, cell in stored.cells("04_gpt"))
+
+
+def test_markdown_formulas_become_mathml():
+    assert re.search(r"<p>The .*<math.*<msup>.*</math>.*\.</p>", render("The $a^2$."), re.S)
+    assert 'display="block"' in math(r"\sum_t p", display=True)
+    assert plain("{cite:t}`kim2014` and {ref}`words <sec-a>` **x**") == "and words **x**"
+
+
+def test_a_script_ends_where_it_should():
+    assert make_slides._inline("a('</script>')") == r"a('<\/script>')"
+    assert store.ROOT.is_dir()

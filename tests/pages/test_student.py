@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: MIT
+"""The student edition holds no solution, and the key holds every one."""
+
+import json
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+
+from book_pages.directives.exercises import chapter_lines
+from tools.chapters import store
+from tools.chapters.store import ChapterError
+from tools.editions import key as make_key
+from tools.editions import student as make_student
+
+TWIN = """\
+# 7 A planted chapter
+
+A sentence before the cell.
+
+```{code-cell} python
+first_number = 20 + 3
+first_number
+```
+
+## Check yourself
+
+::::{quiz} quiz-p-sum
+How much is twenty and three?
+
+- [ ] As much as three and thirty.
+
+  Thirty-three is not the sum of the two.
+- [x] Twenty-three,
+  written as two words.
+
+  Add the units to the tens.
+
+  - and an inner list.
+::::
+
+:::{admonition} Answer 1
+:class: dropdown
+The folded answer of the self-check.
+:::
+
+## Exercises
+
+:::{exercise} One
+:label: ex-p-one
+
+What? *Hint.* Think of a number.
+:::
+
+Hand in the number.
+
+```{code-cell} python
+print("checked")
+```
+
+:::{solution-start} ex-p-one
+:class: dropdown
+:::
+
+The secret of the matter is told here.
+
+```{code-cell} python
+secret_number = first_number * 2
+print("the secret number:", secret_number)
+```
+
+:::{solution-end}
+:::
+
+:::{exercise} Two
+:label: ex-p-two
+
+Why?
+:::
+
+::::{solution} ex-p-two
+Because of the other secret.
+
+:::{note}
+With a note inside it.
+:::
+::::
+
+## Last words
+
+```{code-cell} python
+first_number + 1
+```
+"""
+SECRETS = (
+    "Thirty-three is not", "Add the units", "inner list", "folded answer", "secret of the matter",
+    "secret_number", "secret number", "other secret", "note inside", "solution", "quiz}", "[x]",
+)  # fmt: skip
+KEPT = (
+    "first_number = 20 + 3", "How much is twenty", "- A. As much as three and thirty.",
+    "- B. Twenty-three,\n  written as two words.", "*Hint.* Think", "checked", "Hand in",
+    "ex-p-two", "Why?", "first_number + 1", ":name: quiz-p-sum",
+)  # fmt: skip
+
+
+@pytest.fixture
+def chapter(tmp_path: Path) -> Path:
+    """A chapter with every kind of solution, its outputs planted; returns the twin."""
+    twin = tmp_path / "book" / "chapters" / "_text" / "07_planted.md"
+    twin.parent.mkdir(parents=True)
+    twin.write_text(TWIN, encoding="utf-8")
+    notebook = store.read_twin(twin)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for count, cell in enumerate(code, start=1):
+        cell.execution_count = count
+        text = "the secret number: 46" if "secret" in cell.source else f"output {count}"
+        data = {"text/plain": text}
+        cell.outputs = [nbformat.v4.new_output("execute_result", data, execution_count=count)]
+    store.write_notebook(store.notebook_of(twin), notebook)
+    return twin
+
+
+@pytest.fixture
+def edition(tmp_path: Path) -> Path:
+    """The empty folder of an edition's chapters."""
+    (tmp_path / "student" / "_text").mkdir(parents=True)
+    return tmp_path / "student"
+
+
+def test_the_notebook_holds_no_solution_and_all_the_rest(chapter: Path, edition: Path):
+    path = make_student.write_chapter(chapter, edition)
+    notebook = store.read_notebook(path)
+    text = "\n".join(cell.source for cell in notebook.cells)
+    stored = path.read_text(encoding="utf-8") + store.twin_of(path).read_text(encoding="utf-8")
+    assert [secret for secret in SECRETS if secret in stored] == []
+    assert [line for line in KEPT if line not in text] == []
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == [1, 2, 3]
+    shown = [cell.outputs[0]["data"]["text/plain"] for cell in code]
+    assert shown == ["output 1", "output 2", "output 4"]
+    assert make_student.leaks(TWIN, text) == []
+
+
+def test_a_leak_would_be_found():
+    assert make_student.leaks(TWIN, "…secret_number = first_number*2…")
+    assert make_student.leaks(TWIN, "The secret of\nthe matter is told here.")
+    assert make_student.leaks(TWIN, "first_number = 20 + 3") == []
+
+
+def test_an_outdated_notebook_is_refused(chapter: Path, edition: Path):
+    chapter.write_text(TWIN.replace("20 + 3", "20 + 4"), encoding="utf-8")
+    with pytest.raises(ChapterError, match="make sync run"):
+        make_student.write_chapter(chapter, edition)
+
+
+def test_an_open_solution_is_refused():
+    with pytest.raises(ChapterError, match="never closed"):
+        make_student.without_solutions(TWIN.replace(":::{solution-end}", ":::{note}"))
+
+
+@pytest.mark.parametrize("number", ["04", "09"])
+def test_real_chapters_lose_their_solutions_only(number: str, repository: Path, edition: Path):
+    (twin,) = store.twin_paths(repository, number)
+    whole = twin.read_text(encoding="utf-8")
+    path = make_student.write_chapter(twin, edition)
+    student = store.twin_of(path).read_text(encoding="utf-8")
+    assert len(make_student.removed_lines(whole)) > 50
+    assert whole.count(":label: ex-") == student.count(":label: ex-")
+    assert "{solution" not in student
+    before, after = store.read_notebook(store.notebook_of(twin)), store.read_notebook(path)
+    kept = make_student.outside_solutions(before)
+    cut = [cell for cell in before.cells if cell not in kept]
+    printed = [line for cell in cut for o in cell.outputs for line in o.get("text", "").split("\n")]
+    remaining = json.dumps([cell.get("outputs", []) for cell in after.cells], ensure_ascii=False)
+    other = json.dumps([cell.get("outputs", []) for cell in kept], ensure_ascii=False)
+    assert len(cut) > 3
+    secret = [line for line in printed if len(line) > 30 and line not in other]
+    assert [line for line in secret if line in remaining] == []
+    assert {c["id"] for c in after.cells} != {c["id"] for c in before.cells}
+
+
+def test_the_plain_pages_do_not_promise_solutions(repository: Path, tmp_path: Path):
+    root = tmp_path / "root"
+    ignored = shutil.ignore_patterns("*.ipynb", "_text")
+    for name in ("chapters", "_config.yml", *make_student.COPIED):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        if (repository / name).is_dir():
+            shutil.copytree(repository / name, root / name, ignore=ignored)
+        else:
+            shutil.copy(repository / name, root / name)
+    make_student.write_edition(root, tmp_path / "student")
+    for page in (tmp_path / "student" / "chapters").glob("*.md"):
+        text = page.read_text(encoding="utf-8").lower()
+        assert "solutions are folded" not in text, page.name
+        assert "every solution is" not in text, page.name
+    settings = (tmp_path / "student" / "_config.yml").read_text(encoding="utf-8")
+    assert "hide_solutions: true" in settings
+
+
+def test_the_index_has_no_column_of_solutions():
+    without = chapter_lines("07_p", make_student.without_solutions(TWIN))
+    assert without[2] == "| exercise | title | hint | checker |"
+    assert "| solution |" in chapter_lines("07_p", TWIN)[2]
+
+
+PAGE = """<html><body><article><section><h1>7 Planted</h1>
+<section id="one"><h2>One</h2><p>No exercise.</p></section>
+<section id="check"><h2>Check</h2><div class="quiz"><p class="quiz-title">Question 1</p>
+<details class="quiz-wrong"><summary><span class="quiz-letter">A.</span></summary>no</details>
+<details class="quiz-right"><summary><span class="quiz-letter">B.</span></summary>yes</details>
+</div></section>
+<section id="exercises"><h2>Exercises</h2>
+<div class="exercise" id="ex-gpt-topp"><p class="admonition-title">Exercise 7.1</p></div>
+<div class="solution dropdown admonition" id="s"><p>So. <a href="#one">up</a>
+<a href="#s">here</a> <a href="04_gpt.html#x">there</a> <a href="https://example.org">out</a></p>
+<img src="a.png" alt="A curve that falls"></div></section></section></article></body></html>"""
+
+
+@pytest.fixture
+def html(tmp_path: Path) -> Path:
+    """A built book of one page."""
+    html = tmp_path / "html"
+    (html / "_static" / "mathjax").mkdir(parents=True)
+    (html / "_static" / "pygments.css").write_text("", encoding="utf-8")
+    (html / "chapters").mkdir()
+    (html / "chapters" / "a.png").write_bytes(b"png")
+    (html / "chapters" / "07_planted.html").write_text(PAGE, encoding="utf-8")
+    return html
+
+
+def test_the_key_opens_solutions_and_lists_letters_and_mistakes(html: Path, tmp_path: Path):
+    (key,) = make_key.write_keys(html, tmp_path / "key")
+    assert (key.title, key.n_exercises, key.n_questions) == ("7 Planted", 1, 1)
+    page = BeautifulSoup(key.body, "html.parser")
+    assert page.select_one(".letters").get_text() == "Quiz: 1 B"
+    assert "warm-up" in page.select_one(".overview").get_text()
+    assert len(page.select(".overview li")) >= 3
+    assert page.select(".dropdown, details:not([open])") == []
+    assert page.img["src"].startswith("data:image/png;base64,")
+    addresses = [link["href"] for link in page.select(".solution a")]
+    book = "../html/chapters/"
+    assert addresses == [
+        f"{book}07_planted.html#one", "#s", f"{book}04_gpt.html#x", "https://example.org",
+    ]  # fmt: skip
+    assert "No exercise." not in page.get_text()
+    assert (tmp_path / "key" / "index.html").is_file()
+
+
+def test_a_book_without_solutions_gives_no_key(html: Path, tmp_path: Path):
+    page = html / "chapters" / "07_planted.html"
+    page.write_text(PAGE.replace("solution ", ""), encoding="utf-8")
+    with pytest.raises(ChapterError, match="1 exercises, 0 solutions"):
+        make_key.write_keys(html, tmp_path / "key")
+    page.write_text(PAGE.replace("quiz-right", "quiz-wrong"), encoding="utf-8")
+    with pytest.raises(ChapterError, match="0 right options"):
+        make_key.write_keys(html, tmp_path / "key")
+    page.unlink()
+    with pytest.raises(ChapterError, match="make book first"):
+        make_key.write_keys(html, tmp_path / "key")
+
+
+def test_the_whole_edition_builds_strictly_without_a_leak(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert make_student.main(["--to", str(tmp_path / "student")]) == 0, capsys.readouterr().err
+    pages = list((tmp_path / "student" / "_build" / "html" / "chapters").glob("*.html"))
+    assert {path.stem for path in pages} >= {path.stem for path in store.notebook_paths()}

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""Text classifiers: what is pooled, that padding has no part in it, and that they learn."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Generator, Tensor
+
+from pretrain.training import fit
+from pretrain_lab.finetuning.sequence_classification import (
+    TextClassifier,
+    classification_loss,
+    in_batches,
+    length_batches,
+    pad_texts,
+    pool_states,
+    predict_classes,
+    read_states,
+    text_features,
+)
+
+Builder = Callable[..., Any]
+TEXTS = [torch.tensor(row) for row in ([3, 4, 5], [6], [7, 8, 9, 10, 1, 2], [5, 5, 4, 3])]
+CASES = [
+    ("tiny_gpt", "mean"), ("tiny_gpt", "last"), ("tiny_bert", "mean"), ("tiny_bert", "first"),
+    ("tiny_t5", "mean"), ("tiny_t5", "last"),
+]  # fmt: skip
+
+
+def test_pooling_by_hand() -> None:
+    """Two texts of three and one real states; what stands in the padding is never used."""
+    states = torch.tensor([[[1.0, 0], [2, 4], [6, 2]], [[5, 7], [9, 9], [float("nan"), 9]]])
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    assert pool_states(states, mask, "mean").tolist() == [[3.0, 2.0], [5.0, 7.0]]
+    assert pool_states(states, mask, "first").tolist() == [[1.0, 0.0], [5.0, 7.0]]
+    assert pool_states(states, mask, "last").tolist() == [[6.0, 2.0], [5.0, 7.0]]
+
+
+def test_pooling_refuses() -> None:
+    """Unknown names, masks of another shape, and texts without a first token."""
+    states, mask = torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)
+    with pytest.raises(ValueError, match="expected pooling from"):
+        pool_states(states, mask, "max")
+    with pytest.raises(ValueError, match=r"shape \(2, 3\) .* got shape \(2, 2\)"):
+        pool_states(states, mask[:, :2], "mean")
+    mask[1, 0] = False
+    with pytest.raises(ValueError, match="True in its first column"):
+        pool_states(states, mask, "mean")
+
+
+@pytest.mark.parametrize(("backbone", "pooling"), CASES)
+def test_padding_changes_nothing(
+    backbone: str, pooling: str, request: pytest.FixtureRequest
+) -> None:
+    """Each text alone, and all in one padded batch, whatever the padding id."""
+    model = request.getfixturevalue(backbone)()
+    classifier = TextClassifier(model, 3, pooling=pooling).double().eval()
+    alone = torch.cat([classifier(text[None]) for text in TEXTS])
+    assert alone.shape == (4, 3)
+    assert alone.std(dim=0).min() > 1e-6  # the texts do differ
+    for pad_id in (0, 9):
+        torch.testing.assert_close(classifier(*pad_texts(TEXTS, pad_id)), alone)
+
+
+def test_states_are_those_below_the_heads(
+    tiny_gpt: Builder, tiny_bert: Builder, tiny_t5: Builder
+) -> None:
+    """GPT: what `score` reads; BERT and T5: what `encode` gives."""
+    ids = TEXTS[2][None]
+    gpt, bert, t5 = tiny_gpt(), tiny_bert(), tiny_t5()
+    assert torch.equal(gpt.score(read_states(gpt, ids)), gpt(ids))
+    assert torch.equal(bert.head(read_states(bert, ids)), bert(ids))
+    assert torch.equal(read_states(t5, ids), t5.encode(ids))
+
+
+def test_classifier_refuses(tiny_gpt: Builder) -> None:
+    """One class, an unknown pooling, and the state of a GPT that has read one token."""
+    with pytest.raises(ValueError, match="expected n_classes >= 2"):
+        TextClassifier(tiny_gpt(), 1)
+    with pytest.raises(ValueError, match="pooling from"):
+        TextClassifier(tiny_gpt(), 2, pooling="max")
+    with pytest.raises(ValueError, match="'mean' or 'last' for a GPT"):
+        TextClassifier(tiny_gpt(), 2, pooling="first")
+
+
+def test_pad_texts_needs_texts() -> None:
+    """No text and an empty one are refused; equal lengths need no mask."""
+    with pytest.raises(ValueError, match="one token or more"):
+        pad_texts([], 0)
+    with pytest.raises(ValueError, match=r"lengths \[3, 0\]"):
+        pad_texts([TEXTS[0], TEXTS[0][:0]], 0)
+    ids, mask = pad_texts([TEXTS[0], TEXTS[0]], 0)
+    assert ids.shape == (2, 3)
+    assert mask is None
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 64])
+def test_batches_keep_the_order(batch_size: int) -> None:
+    """The rows come back in the order of the texts, though they are read by length."""
+
+    def first_tokens(ids: Tensor, mask: Tensor | None) -> Tensor:
+        """Give the first token and the number of real ones."""
+        real = torch.ones_like(ids) if mask is None else mask.long()
+        return torch.stack([ids[:, 0], real.sum(dim=1)], dim=1)
+
+    found = in_batches(first_tokens, TEXTS, pad_id=0, batch_size=batch_size)
+    assert found.tolist() == [[3, 3], [6, 1], [7, 6], [5, 4]]
+
+
+def test_features_are_frozen(tiny_bert: Builder) -> None:
+    """Equal to the classifier's, without dropout and without gradients."""
+    model = tiny_bert(dropout_prob=0.5).train()
+    found = text_features(model, TEXTS, pad_id=0)
+    again = text_features(model, TEXTS, pad_id=0)
+    assert found.shape == (4, 8)
+    assert torch.equal(found, again)
+    assert not found.requires_grad
+    assert model.training
+    torch.testing.assert_close(found[1], model.eval().encode(TEXTS[1][None])[0, 0])
+
+
+def test_a_pass_holds_every_text_once(generator: Generator) -> None:
+    """Every place once in a pass, batches of like length, and another order in the next pass."""
+    lengths = torch.randint(1, 60, (203,), generator=generator).tolist()
+    first, second = (list(length_batches(lengths, 16, generator)) for _ in range(2))
+    assert sorted(place for batch in first for place in batch) == list(range(203))
+    assert sorted(map(len, first)) == [11, *[16] * 12]
+    assert first != second
+    spread = [max(lengths[i] for i in b) - min(lengths[i] for i in b) for b in first]
+    assert sum(spread) / len(spread) < 20  # random batches of 16: about 52
+
+
+@pytest.mark.parametrize("backbone", ["tiny_gpt", "tiny_bert", "tiny_t5"])
+def test_gradient_reaches_what_is_read(backbone: str, request: pytest.FixtureRequest) -> None:
+    """Embeddings, blocks and the new layer; neither heads nor a T5's decoder."""
+    model = TextClassifier(request.getfixturevalue(backbone)(), 2).double()
+    loss = classification_loss(TEXTS, [0, 1, 1, 0], batch_size=4, pad_id=0)
+    torch.autograd.backward(loss(model, torch.Generator().manual_seed(1)))
+    without = {name for name, p in model.named_parameters() if p.grad is None}
+    assert all(n.startswith(("backbone.head.", "backbone.decoder.")) for n in without), without
+    assert model.head.weight.grad is not None
+    assert model.head.weight.grad.abs().min() > 0
+
+
+@pytest.mark.parametrize(
+    ("backbone", "relative"), [("tiny_gpt", False), ("tiny_bert", False), ("tiny_t5", True)]
+)
+def test_learns_four_texts(
+    backbone: str, relative: bool, request: pytest.FixtureRequest, generator: Generator
+) -> None:
+    """Four labels are learned by heart, with the rates relative to sizes that a T5 needs too."""
+    model = TextClassifier(request.getfixturevalue(backbone)(), 2).float()
+    labels = [0, 1, 1, 0]
+    loss = classification_loss(TEXTS, labels, batch_size=2, pad_id=0)
+    lr = 0.05 if relative else 0.01
+    fit(model, loss, n_steps=60, lr=lr, generator=generator, relative_lr=relative, progress=False)
+    assert predict_classes(model, TEXTS, pad_id=0).tolist() == labels
+
+
+def test_loss_by_hand(tiny_bert: Builder, generator: Generator) -> None:
+    """All texts in one batch: the mean of the negative log-probabilities of their labels."""
+    model, labels = TextClassifier(tiny_bert(), 2).double().eval(), [0, 1, 1, 0]
+    value = classification_loss(TEXTS, labels, batch_size=9, pad_id=0)(model, generator)
+    log_probs = [model(t[None]).log_softmax(-1)[0, k] for t, k in zip(TEXTS, labels, strict=True)]
+    torch.testing.assert_close(value, -torch.stack(log_probs).mean())
+    with pytest.raises(ValueError, match="4 texts, 1 labels"):
+        classification_loss(TEXTS, [1], batch_size=2, pad_id=0)
+
+
+def test_a_mask_in_whole_numbers_is_refused() -> None:
+    """`transformers` gives masks of 0 and 1, whose ~ is another number."""
+    with pytest.raises(ValueError, match=r"of torch\.int64"):
+        pool_states(torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.int64), "mean")
+
+
+def test_no_batch_below_one() -> None:
+    """A negative size dealt out nothing, so a training would have waited for ever."""
+    with pytest.raises(ValueError, match="batch_size >= 1, got -2"):
+        list(length_batches([1, 2], -2, torch.Generator()))

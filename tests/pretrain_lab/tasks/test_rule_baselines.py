@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""The rules without a model, on examples made by hand and on the test plays."""
+
+import pytest
+from torch import Generator
+
+from pretrain_lab.tasks.character_ner import NamePassage
+from pretrain_lab.tasks.rule_baselines import (
+    change_rules,
+    majority_share,
+    name_rules,
+    name_scores,
+    name_spans,
+    speaker_rules,
+)
+from pretrain_lab.tasks.speakers import SpeakerChange, WhoSpeaks, read_speakers
+
+
+def test_majority_is_that_of_training() -> None:
+    """The most frequent training label, although another is commoner in test."""
+    assert majority_share(["a", "a", "b"], ["a", "b", "b", "b"]) == 0.25
+    with pytest.raises(ValueError, match="expected labels, got 2 and 0"):
+        majority_share(["a", "b"], [])
+
+
+def test_change_rules_by_hand() -> None:
+    """The length of the second sentence tells all here, in either direction; nothing else does."""
+    pairs = [
+        SpeakerChange("Who is it?", "I.", 1, "x"), SpeakerChange("It is he.", "Ay.", 1, "x"),
+        SpeakerChange("Who is it?", "Who comes here now?", 0, "x"),
+        SpeakerChange("It is he.", "He comes again, I say.", 0, "x"),
+    ]  # fmt: skip
+    rules = change_rules(pairs, pairs)
+    assert rules == {"majority": 0.5, "question": 0.5, "first length": 0.5, "second length": 1.0}
+    turned = [pair._replace(label=1 - pair.label) for pair in pairs]
+    assert change_rules(turned, turned)["second length"] == 1.0
+
+
+def test_spans_of_tags() -> None:
+    """An I without a B starts a name; two Bs are two names."""
+    assert name_spans(["B", "I", "O", "I", "B", "B"]) == [(0, 2), (3, 4), (4, 5), (5, 6)]
+
+
+def test_name_scores_count_whole_names() -> None:
+    """Half of a name is no hit: one of two found, one of three real."""
+    scores = name_scores([["B", "O", "B"], ["O"]], [["B", "O", "O"], ["B"]])
+    assert scores == (0.5, 0.5, 0.5)
+    assert name_scores([["B", "O"]], [["B", "I"]]).f1 == 0
+    assert name_scores([["O"]], [["O"]]) == (0, 0, 0)
+    with pytest.raises(ValueError, match="as many tags as words"):
+        name_scores([["O"]], [["O", "O"]])
+
+
+def test_name_rules_by_hand() -> None:
+    """The list knows one name, rarity finds the other and a rare word, capitals find both."""
+    train = [NamePassage(("good", "hamlet,"), ("O", "B"), "x")]
+    words = ("good", "Hamlet", "saw", "Xyzzy", "qwfp")
+    rules = name_rules(train, [NamePassage(words, ("O", "B", "O", "B", "O"), "y")])
+    assert rules["list"] == pytest.approx((1, 0.5, 2 / 3))
+    assert rules["unseen"] == pytest.approx((0.5, 0.5, 0.5))
+    assert rules["capital"] == (1, 1, 1)
+
+
+def test_speaker_rules_by_hand() -> None:
+    """Each rule on a context whose answer is the middle heading."""
+    context = "A:\nOne two three four.\n\nB:\nFive six seven eight.\n\nA:\nNine."
+    question = WhoSpeaks(context, "Five six seven eight.", 24, 25, "x")
+    assert question.answer == "B"
+    rules = speaker_rules([question])
+    assert rules == {"first": 0, "last": 0, "commonest": 0, "above": 1, "drawn": 1 / 3}
+
+
+def test_no_place_gives_the_speaker_away() -> None:
+    """On the test plays, only the heading above the line is much better than a draw."""
+    rules = speaker_rules(read_speakers("test", generator=Generator().manual_seed(0)))
+    assert rules.pop("above") == 1
+    assert max(rules.values()) < rules["drawn"] + 0.1

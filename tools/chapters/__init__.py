@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Write, run and check the notebooks."""

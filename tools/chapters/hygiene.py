@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""What a stored chapter must look like, as a list of complaints.
+
+nbval compares outputs; it says nothing about missing counts, misspelled tags (which it ignores
+in silence), figures without alternative text or a path of somebody's machine. These checks do.
+"""
+
+import ast
+import base64
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from tools.chapters.opening_cell import is_opening
+from tools.chapters.store import read_notebook
+
+TAGS = {
+    "hide-input",
+    "hide-output",
+    "hide-cell",
+    "remove-input",
+    "remove-output",
+    "remove-cell",
+    "raises-exception",
+    "nbval-ignore-output",
+}
+MAX_CODE_LINES = 25
+MAX_IMAGE_BYTES = 100_000
+MIN_ALT_LETTERS = 12
+NOT_IN_OUTPUT = {
+    "an absolute path": r"(?<![\w.<])/(?:home|root|Users|tmp|usr|opt|var|mnt|work|content)/",
+    "a Windows path": r"\b[A-Z]:\\\w",
+    "a web address": r"https?://",
+    "a memory address": r"\b0x[0-9a-f]{8,}",
+    "a progress bar": r"\d+%\|| it/s\]|█|▌",
+    "a warning": r"\b(?:User|Future|Deprecation|Runtime)Warning\b",
+}
+WIDGET = "application/vnd.jupyter.widget-view+json"
+_MARKDOWN_IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)]*)\)")
+_FIGURE = re.compile(r"^(?P<fence>[`:]{3,})\{(?:figure|image)\}.*?^(?P=fence)", re.M | re.S)
+
+
+def problems(path: Path) -> list[str]:
+    """Check one notebook file.
+
+    Args:
+        path: The notebook.
+
+    Returns:
+        One line for each complaint, with the place; empty = a clean chapter.
+    """
+    notebook = read_notebook(path)
+    found = [f"{path.name}: {complaint}" for complaint in _whole(notebook, path)]
+    for index, cell in enumerate(notebook.cells):
+        for check in CELL_CHECKS[cell.cell_type]:
+            found += [f"{path.name}, cell {index}: {complaint}" for complaint in check(cell)]
+    return found
+
+
+def _whole(notebook: NotebookNode, path: Path) -> Iterator[str]:
+    """Check what concerns the notebook as a whole: schema, title, counts, order of cells."""
+    try:
+        nbformat.validate(notebook)
+    except nbformat.ValidationError as error:
+        yield f"breaks the notebook schema: {error.message}"
+    title = notebook.cells[0].source.split("\n")[0] if notebook.cells else ""
+    number = int(path.name[:2])
+    start = f"# {number} " if 0 < number < 90 else "# "  # 00 and 9x: front and back, no numbers
+    if not re.match(rf"{start}[^\s\d]", title):
+        yield f"expected a title '{start}…', got {title!r}"
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+    if counts != list(range(1, len(counts) + 1)):
+        yield f"execution counts must run 1, 2, 3 … without gaps (make run), got {counts}"
+    kinds = ["none", *(cell.cell_type for cell in notebook.cells if not is_opening(cell))]
+    for index, (before, kind) in enumerate(itertools.pairwise(kinds)):
+        if kind == "code" and before != "markdown":
+            yield f"cell {index}: a code cell needs a sentence in a Markdown cell before it"
+
+
+def _tags(cell: NotebookNode) -> Iterator[str]:
+    """Allow only tags that something reads, and an ignored output only with a reason."""
+    tags = cell.metadata.get("tags", [])
+    for tag in tags:
+        if tag not in TAGS:
+            yield f"unknown tag {tag!r}; allowed: {', '.join(sorted(TAGS))}"
+    if "nbval-ignore-output" in tags and len(str(cell.metadata.get("reason", ""))) < 10:
+        yield "nbval-ignore-output needs a reason in the cell's metadata"
+
+
+def _source(cell: NotebookNode) -> Iterator[str]:
+    """Keep code cells short, and free of the semicolon that nbval does not honour."""
+    lines = cell.source.rstrip().split("\n")
+    n_lines = len(lines) - _n_import_lines(cell.source)
+    if n_lines > MAX_CODE_LINES:
+        yield f"{n_lines} lines of code beside imports, at most {MAX_CODE_LINES}"
+    if lines[-1].rstrip().endswith(";"):
+        yield "trailing ';': write _ = … instead"
+
+
+def _n_import_lines(source: str) -> int:
+    """Count the lines of imports; a cell that Python cannot parse (a magic) has none."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return 0
+    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return sum((node.end_lineno or 0) - node.lineno + 1 for node in imports)
+
+
+def _outputs(cell: NotebookNode) -> Iterator[str]:
+    """Refuse errors, the error stream, widgets and text that differs between machines."""
+    tags = cell.metadata.get("tags", [])
+    for output in cell.outputs:
+        if output.output_type == "error" and "raises-exception" not in tags:
+            yield f"stored error {output.ename}"
+        if output.get("name") == "stderr":
+            yield "stored output of the error stream"
+        if WIDGET in output.get("data", {}):
+            yield "stored widget view (make run strips it)"
+        for what, pattern in NOT_IN_OUTPUT.items():
+            if match := re.search(pattern, _output_text(output)):
+                yield f"stored output holds {what}: {match.group(0)!r}"
+
+
+def _images(cell: NotebookNode) -> Iterator[str]:
+    """Require of each drawn image: PNG, small, one a cell, with name, caption and alt text."""
+    bundles = [output.data for output in cell.outputs if "data" in output]
+    kinds = [kind for data in bundles for kind in data if kind.startswith("image/")]
+    if not kinds:
+        return
+    if set(kinds) != {"image/png"} or len(kinds) > 1:
+        yield f"expected one PNG image, got {', '.join(kinds)}"
+    for data in bundles:
+        size = len(base64.b64decode(data.get("image/png", "")))
+        if size > MAX_IMAGE_BYTES:
+            yield f"image of {size:,} bytes, at most {MAX_IMAGE_BYTES:,}"
+    settings: dict[str, Any] = cell.metadata.get("mystnb", {})
+    yield from _alt(str(settings.get("image", {}).get("alt", "")))
+    for key in ("name", "caption"):
+        if not settings.get("figure", {}).get(key):
+            yield f"image without mystnb figure {key}"
+
+
+def _markdown_images(cell: NotebookNode) -> Iterator[str]:
+    """Require alternative text of the images in Markdown, in either notation."""
+    for match in _MARKDOWN_IMAGE.finditer(cell.source):
+        yield from _alt(match["alt"])
+    for match in _FIGURE.finditer(cell.source):
+        written = re.search(r"^:alt:\s*(.*)$", match.group(0), re.M)
+        yield from _alt(written.group(1) if written else "")
+
+
+def _alt(text: str) -> Iterator[str]:
+    """Complain about alternative text that is missing, a file name, or a mere word."""
+    if len(text.strip()) < MIN_ALT_LETTERS or "_images/" in text:
+        yield f"image needs written alt text (at least {MIN_ALT_LETTERS} letters), got {text!r}"
+
+
+def _output_text(output: NotebookNode) -> str:
+    """Join the text that an output stores, images left out."""
+    texts = [output.get("text", "")]
+    texts += [str(v) for kind, v in output.get("data", {}).items() if not kind.startswith("image/")]
+    return "\n".join(texts)
+
+
+CELL_CHECKS: dict[str, list[Callable[[NotebookNode], Iterator[str]]]] = {
+    "code": [_tags, _source, _outputs, _images],
+    "markdown": [_tags, _markdown_images],
+    "raw": [_tags],
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Execute the stale chapters again and renew the lock where nothing came out differently.
+
+A copy of each stale chapter runs as in ``make run``, two at a time; no notebook is written. All
+that nbval compares must be equal to what is stored, with the same cells left out by their tag, and
+the pictures too, which nbval does not look at. Then ``data/runs/chapters.lock`` gets the chapter's
+new hashes. Where something differs, the cell is named, and ``make run CHAPTER=…`` stores the new
+outputs.
+"""
+
+import argparse
+import base64
+import io
+import json
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import takewhile
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import image
+from nbformat import NotebookNode
+
+from tools.chapters import fingerprints, receipts
+from tools.chapters.run import executed
+from tools.chapters.store import ROOT, ChapterError, notebook_paths, read_notebook
+
+AT_A_TIME = 2
+PNG = "image/png"
+NEAR = 8 / 255
+"""How much of a colour may change at a pixel: the last bit of a number, not a line that moves."""
+UNCOMPARED = "nbval-ignore-output"
+
+
+def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
+    """Check the stale ones of the chapters that the command line names.
+
+    Args:
+        arguments: Command-line words; None = those of this process.
+        root: The repository.
+
+    Returns:
+        0 when all of them are fresh now, 1 otherwise.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("chapter", nargs="?", default="", help="such as 04; default: all")
+    options = parser.parse_args(arguments)
+    try:
+        paths = notebook_paths(root, options.chapter)
+        reasons = {path: fingerprints.stale_reasons(path, root) for path in paths}
+        fingerprints.tidy(root)
+    except ChapterError as error:
+        print(f"check stopped: {error}", file=sys.stderr)
+        return 1
+    stale = sorted((path for path in paths if reasons[path]), key=_seconds, reverse=True)
+    for path in sorted(stale):
+        print(f"{path.stem}: stale: {'; '.join(reasons[path])}", flush=True)
+    n_differing = sum(check_all(stale, root))
+    print(f"check: {len(paths) - n_differing} of {len(paths)} chapters are fresh")
+    return int(n_differing > 0)
+
+
+def check_all(paths: list[Path], root: Path) -> list[bool]:
+    """Execute chapters, renew the lock or say what differs.
+
+    Args:
+        paths: Notebooks, the first ones are started first.
+        root: The repository.
+
+    Returns:
+        For each chapter, as they end, whether it differs.
+    """
+    found = []
+    with ProcessPoolExecutor(AT_A_TIME, get_context("spawn")) as pool:
+        jobs = {pool.submit(check, path, root): path for path in paths}
+        for job in as_completed(jobs):
+            path, (problems, files) = jobs[job], job.result()
+            if not problems:
+                fingerprints.store(path.stem, fingerprints.take(path, files, root), root)
+                print(f"{path.stem}: the same outputs; lock renewed", flush=True)
+            else:
+                remedy = f"make run CHAPTER={path.name[:2]} stores what comes out now"
+                print("\n    ".join([f"{path.stem}: differs; {remedy}", *problems]), flush=True)
+            found.append(bool(problems))
+    return found
+
+
+def check(path: Path, root: Path = ROOT) -> tuple[list[str], list[str]]:
+    """Execute a chapter and compare.
+
+    Args:
+        path: The notebook, which is only read.
+        root: The repository.
+
+    Returns:
+        What differs, a line for each cell, and the data files that were opened.
+    """
+    try:
+        found, files, _ = executed(path, root)
+    except ChapterError as error:
+        return [str(error)], []
+    return differences(read_notebook(path), found), files
+
+
+def differences(stored: NotebookNode, found: NotebookNode) -> list[str]:
+    """Compare the outputs of two notebooks with the same cells.
+
+    Args:
+        stored: As in the repository.
+        found: As executed now.
+
+    Returns:
+        A line for each cell whose output or count differs; empty = all are equal.
+    """
+    lines = []
+    for index, (old, new) in enumerate(zip(stored.cells, found.cells, strict=True)):
+        if old.cell_type != "code":
+            continue
+        if old.execution_count != new.execution_count:
+            lines.append(f"cell {index}: stored count {old.execution_count}, not as executed")
+        elif UNCOMPARED not in old.metadata.get("tags", []):
+            difference = _difference(old.outputs, new.outputs)
+            lines += [f"cell {index} [{new.execution_count}]: {difference}"] if difference else []
+    return lines
+
+
+def _difference(stored: list[NotebookNode], found: list[NotebookNode]) -> str:
+    """Say what differs first between two lists of outputs; empty = nothing."""
+    if len(stored) != len(found):
+        return f"{len(stored)} outputs stored, {len(found)} now"
+    for old, new in zip(stored, found, strict=True):
+        if _without_picture(old) != _without_picture(new):
+            before, after = _lines(old), _lines(new)
+            pairs = zip([*before, ""], [*after, ""], strict=False)
+            one, other = next(((a, b) for a, b in pairs if a != b), ("", ""))
+            letters = zip(one, other, strict=False)
+            same = len(list(takewhile(lambda both: both[0] == both[1], letters)))
+            start = max(0, same - 40)
+            return f"stored {one[start:][:90]!r}, now {other[start:][:90]!r}"
+        if not _same_picture(old.get("data", {}).get(PNG), new.get("data", {}).get(PNG)):
+            return "the picture is another one"
+    return ""
+
+
+def _without_picture(output: NotebookNode) -> dict[str, Any]:
+    """Copy an output, its picture replaced by a word."""
+    data = output.get("data", {})
+    return {**output, "data": {**data, **({PNG: "a picture"} if PNG in data else {})}}
+
+
+def _lines(output: NotebookNode) -> list[str]:
+    """Write an output as lines, one or more for each of its parts."""
+    parts = {**_without_picture(output), **_without_picture(output)["data"]}
+    parts.pop("data")
+    return [f"{kind}: {line}" for kind in sorted(parts) for line in str(parts[kind]).split("\n")]
+
+
+def _same_picture(stored: str | None, found: str | None) -> bool:
+    """Say whether two pictures show the same, pixel by pixel, but for their last bits."""
+    if stored == found or not stored or not found:
+        return stored == found
+    old, new = (image.imread(io.BytesIO(base64.b64decode(one))) for one in (stored, found))
+    return old.shape == new.shape and bool(np.abs(old - new).max() <= NEAR)
+
+
+def _seconds(path: Path) -> float:
+    """Return how long a chapter took last time; one that never ran is started first."""
+    known = json.loads(receipts.RECEIPTS.read_text("utf-8")) if receipts.RECEIPTS.exists() else {}
+    return float(known.get("chapters", {}).get(path.stem, {}).get("wall", float("inf")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

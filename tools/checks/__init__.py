@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What is measured of the built pages."""

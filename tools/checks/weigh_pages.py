@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""Weigh the built pages as a first-time reader's browser fetches them: ``make bench``.
+
+Each page is opened with an empty cache, and what the browser asked for is added up, compressed
+with gzip as a web server would send it, by kind. Nothing is scrolled or touched, so models, which
+wait for the reader, and pictures far down do not count. The result is ``benchmarks/pages.json``.
+"""
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from playwright.sync_api import Browser
+
+from tools.chapters.store import ROOT, ChapterError
+from tools.checks import pages
+from tools.editions import browsing
+
+RECORD = ROOT / "benchmarks" / "pages.json"
+KIB = 1024
+LIMITS = {False: 350 * KIB, True: 700 * KIB}  # without and with formulas; pictures apart
+SUFFIXES = {
+    "html": (".html",),
+    "css": (".css",),
+    "js": (".js", ".mjs"),
+    "fonts": (".woff2", ".woff", ".ttf"),
+    "images": (".png", ".svg", ".jpg", ".jpeg", ".webp", ".gif"),
+    "models": (".safetensors", ".bin", ".onnx"),
+}
+KINDS = (*SUFFIXES, "math", "other")
+
+Weight = dict[str, int]
+
+
+def kind_of(path: Path) -> str:
+    """Name the kind of a file: its role in the page.
+
+    Args:
+        path: The file; everything below a folder ``mathjax`` is mathematics.
+
+    Returns:
+        One of `KINDS`.
+    """
+    if "mathjax" in path.parts:
+        return "math"
+    return next((kind for kind, ends in SUFFIXES.items() if path.suffix in ends), "other")
+
+
+@cache
+def compressed_size(path: Path) -> int:
+    """Return a file's size as it is sent, in bytes: compressed where that makes it smaller."""
+    content = path.read_bytes()
+    return min(len(content), len(gzip.compress(content, 6)))
+
+
+def weigh(addresses: Iterable[str], served: str, folder: Path) -> Weight:
+    """Add up what a browser asked for.
+
+    Args:
+        addresses: What it asked for; the same file counts once.
+        served: The address of the folder.
+        folder: What was served; an address without a file there weighs nothing.
+
+    Returns:
+        Kind → bytes.
+    """
+    own = [address.removeprefix(served) for address in addresses if address.startswith(served)]
+    files = {folder / unquote(urlsplit(address).path) for address in own}
+    weight = dict.fromkeys(KINDS, 0)
+    for path in files:
+        if path.is_file():
+            weight[kind_of(path.relative_to(folder))] += compressed_size(path)
+    return weight
+
+
+def too_heavy(weight: Weight) -> list[str]:
+    """Compare a page with its limit.
+
+    Args:
+        weight: Of the page.
+
+    Returns:
+        One complaint for each limit that it breaks.
+    """
+    total = sum(size for kind, size in weight.items() if kind not in ("images", "models"))
+    limit = LIMITS[weight["math"] > 0]
+    complaints = []
+    if total > limit:
+        parts = ", ".join(f"{kind} {size / KIB:.0f}" for kind, size in weight.items() if size)
+        complaints.append(f"{total / KIB:.0f} KiB, more than {limit // KIB}: {parts}")
+    if weight["models"]:
+        complaints.append(f"{weight['models'] / KIB:.0f} KiB of models that nobody asked for")
+    return complaints
+
+
+def weigh_all(browser: Browser, folder: Path) -> dict[str, Weight]:
+    """Open every page of a build with an empty cache.
+
+    Args:
+        browser: Opens them.
+        folder: The built pages.
+
+    Returns:
+        Page → its weight.
+
+    Raises:
+        ChapterError: There are no pages.
+    """
+    names = sorted(pages.built_pages(folder)) if folder.is_dir() else []
+    if not names:
+        raise ChapterError(f"no pages in {folder}: make book builds them")
+    with browsing.serve(folder) as address:
+        return {name: weigh(_asked(browser, address + name), address, folder) for name in names}
+
+
+def _asked(browser: Browser, address: str) -> list[str]:
+    """Open a page and list what it asks for."""
+    asked: list[str] = []
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.on("request", lambda request: asked.append(request.url))
+    page = context.new_page()
+    page.goto(address)
+    page.evaluate(browsing.SETTLED)
+    context.close()
+    return asked
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Weigh the pages, print them and write the record.
+
+    Args:
+        arguments: Command-line words; None = those of this process.
+
+    Returns:
+        0 when the record is written, 1 otherwise.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "_build" / "html")
+    parser.add_argument("--to", type=Path, default=RECORD)
+    options = parser.parse_args(arguments)
+    try:
+        with browsing.open_browser() as browser:
+            weights = weigh_all(browser, options.folder.resolve())
+    except ChapterError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    print(f"{'KiB, compressed':40}" + "".join(f"{kind:>8}" for kind in KINDS))
+    for name, weight in weights.items():
+        row = "".join(f"{weight[kind] / KIB:8.0f}" for kind in KINDS)
+        print(f"{name:40}{row}  {'; '.join(too_heavy(weight))}".rstrip())
+    limits = {"plain": LIMITS[False], "with formulas": LIMITS[True]}
+    record = {"unit": "bytes, gzip", "limits": limits, "pages": weights}
+    options.to.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

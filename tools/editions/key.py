@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""Write the instructor's key from the built pages: ``make key``.
+
+``_build/key/`` gets one page a chapter: what each exercise is for, which mistakes its checker
+names, the letters of the quiz, and then the exercises and the self-check as the book shows them,
+every solution with its outputs open. All of it is taken from the pages, which come from the
+chapters' own cells, and from the checkers; nothing is typed here.
+"""
+
+import argparse
+import base64
+import html as markup
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from bs4 import BeautifulSoup, Tag
+
+from pretrain_book.exercises.grader import find_checker, labels
+from tools.chapters.store import ROOT, ChapterError
+
+STYLE = Path(__file__).with_name("assets") / "key.css"
+WANTED = ".exercise, .solution, .quiz, .admonition.dropdown"
+PAGE = """<!DOCTYPE html>
+<html lang="en" data-theme="light">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>{style}</style>
+<script defer src="mathjax/tex-chtml.js"></script>
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
+
+
+class Key(NamedTuple):
+    """One chapter's key: its title, its page, and what was counted on it."""
+
+    name: str
+    title: str
+    body: str
+    n_exercises: int
+    n_questions: int
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the key of every chapter that has exercises.
+
+    Args:
+        arguments: Command-line words; None = those of this process.
+
+    Returns:
+        0 when every exercise has its solution, 1 otherwise.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
+    parser.add_argument("--to", type=Path, default=ROOT / "_build" / "key")
+    options = parser.parse_args(arguments)
+    try:
+        keys = write_keys(options.html, options.to)
+    except ChapterError as error:
+        print(f"key: {error}", file=sys.stderr)
+        return 1
+    n_exercises = sum(key.n_exercises for key in keys)
+    n_questions = sum(key.n_questions for key in keys)
+    print(f"key: {len(keys)} chapters, {n_exercises} exercises, {n_questions} quiz questions")
+    return 0
+
+
+def write_keys(html: Path, folder: Path) -> list[Key]:
+    """Write the pages of the key, an index, and MathJax beside them.
+
+    Args:
+        html: The folder of the built book.
+        folder: Where the key goes; what was there goes away.
+
+    Returns:
+        The chapters' keys.
+
+    Raises:
+        ChapterError: The book is not built, or an exercise has no solution.
+    """
+    found = sorted((html / "chapters").glob("[0-9][0-9]_*.html"))
+    keys = [key for page in found if (key := read_key(page)) is not None]
+    if not keys:
+        raise ChapterError(f"no exercises in {html}; make book first")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(html / "_static" / "mathjax", folder / "mathjax")
+    style = (html / "_static" / "pygments.css").read_text(encoding="utf-8")
+    style += STYLE.read_text(encoding="utf-8")
+    for key in keys:
+        page = PAGE.format(title=markup.escape(key.title), style=style, body=key.body)
+        (folder / f"{key.name}.html").write_text(page, encoding="utf-8")
+    index = PAGE.format(title="Instructor's key", style=style, body=_index(keys))
+    (folder / "index.html").write_text(index, encoding="utf-8")
+    return keys
+
+
+def read_key(page: Path) -> Key | None:
+    """Take one chapter's exercises, solutions and quiz from its page.
+
+    Args:
+        page: The built page.
+
+    Returns:
+        The key; None for a chapter without exercises.
+
+    Raises:
+        ChapterError: An exercise has no solution below it, or a question no right option.
+    """
+    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    sections = [one for one in soup.select("article section > section") if _is_wanted(one)]
+    if not any(one.select(".exercise") for one in sections):
+        return None
+    title = _words(soup.select_one("article h1"))
+    letters = quiz_letters(sections)
+    exercises = [one for section in sections for one in section.select(".exercise")]
+    _demand_solutions(page, exercises, sections)
+    for section in sections:
+        _open(section)
+        _settle_addresses(section, page, sections)
+    body = [f'<p><a href="index.html">Instructor\'s key</a></p>\n<h1>{markup.escape(title)}</h1>']
+    body += [_overview(exercises), _letters(letters), *map(str, sections)]
+    return Key(page.stem, title, "\n".join(body), len(exercises), len(letters))
+
+
+def quiz_letters(sections: list[Tag]) -> list[tuple[str, str]]:
+    """List the right option of every quiz question.
+
+    Args:
+        sections: Parts of a page.
+
+    Returns:
+        Pairs such as ("Question 1", "B").
+
+    Raises:
+        ChapterError: A question has not exactly one right option.
+    """
+    found = []
+    for quiz in (one for section in sections for one in section.select(".quiz")):
+        name = _words(quiz.select_one(".quiz-title"))
+        right = [_words(one).rstrip(".") for one in quiz.select(".quiz-right .quiz-letter")]
+        if len(right) != 1:
+            raise ChapterError(f"{name} has {len(right)} right options")
+        found.append((name, right[0]))
+    return found
+
+
+def _is_wanted(section: Tag) -> bool:
+    """Tell whether a section below the title holds exercises or a self-check."""
+    above = section.find_parents("section")
+    return len(above) == 1 and section.select_one(WANTED) is not None
+
+
+def _demand_solutions(page: Path, exercises: list[Tag], sections: list[Tag]) -> None:
+    """Refuse a page on which an exercise has no solution of its own."""
+    n_solutions = sum(len(section.select(".solution")) for section in sections)
+    if n_solutions != len(exercises):
+        raise ChapterError(
+            f"{page.name}: {len(exercises)} exercises, {n_solutions} solutions; "
+            "the key is made from the whole book, make book first"
+        )
+
+
+def _overview(exercises: list[Tag]) -> str:
+    """Write a table of the exercises: what each is for, and the mistakes that are named."""
+    known, rows = set(labels()), []
+    for exercise in exercises:
+        label = str(exercise["id"])
+        purpose, hints = "", ""
+        if label in known:
+            checker = find_checker(label)
+            purpose = checker.purpose
+            named = [m.hint for part in checker.parts.values() for m in part.mistakes]
+            hints = "".join(f"<li>{markup.escape(hint)}</li>" for hint in named)
+        title = markup.escape(_words(exercise.select_one(".admonition-title")))
+        rows.append(
+            f'<tr><td><a href="#{label}">{title}</a></td><td>{purpose or "by discussion"}</td>'
+            f"<td><ul>{hints}</ul></td></tr>"
+        )
+    head = "<tr><th>exercise</th><th>for</th><th>mistakes that its checker names</th></tr>"
+    return f'<table class="overview">{head}{"".join(rows)}</table>'
+
+
+def _letters(letters: list[tuple[str, str]]) -> str:
+    """Write the quiz's letters in one line; nothing without a quiz."""
+    if not letters:
+        return ""
+    line = ", ".join(f"{name.removeprefix('Question ')} {letter}" for name, letter in letters)
+    return f'<p class="letters"><strong>Quiz:</strong> {line}</p>'
+
+
+def _open(section: Tag) -> None:
+    """Unfold everything in a section."""
+    for fold in section.find_all("details"):
+        fold["open"] = ""
+    for solution in section.select(".dropdown"):
+        solution["class"] = " ".join(name for name in solution["class"] if name != "dropdown")
+    for link in section.select("a.headerlink"):
+        link.decompose()
+
+
+def _settle_addresses(section: Tag, page: Path, sections: list[Tag]) -> None:
+    """Put images into the page itself, and let links lead to the book's pages beside the key."""
+    for image in section.find_all("img"):
+        data = base64.b64encode((page.parent / str(image["src"])).read_bytes()).decode()
+        image["src"] = f"data:image/png;base64,{data}"
+    for link in section.find_all("a", href=True):
+        address = str(link["href"])
+        if re.match(r"[a-z]+:", address):
+            continue
+        anchor = address.removeprefix("#") if address.startswith("#") else ""
+        if anchor and any(one.find(id=anchor) for one in sections):
+            continue
+        target = page.name + address if anchor else address
+        link["href"] = f"../{page.parents[1].name}/{page.parent.name}/{target}"
+
+
+def _index(keys: list[Key]) -> str:
+    """Write the list of the chapters' keys."""
+    items = [
+        f'<li><a href="{key.name}.html">{markup.escape(key.title)}</a>: {key.n_exercises} '
+        f"exercises, {key.n_questions} quiz questions</li>"
+        for key in keys
+    ]
+    return f"<h1>Instructor's key</h1>\n<ul>{''.join(items)}</ul>"
+
+
+def _words(element: Tag | None) -> str:
+    """Return an element's text in one line, without the sign of its own link."""
+    text = element.get_text(" ") if element is not None else ""
+    return " ".join(text.replace("#", " ").split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""Write the lecture decks: ``make slides``.
+
+Each ``slides/*.md`` describes one deck (:mod:`slide_text`); what it shows is taken from the
+chapters as they are stored (:mod:`slide_sources`). A deck is one HTML file without any request
+to another place: reveal.js (MIT), from a pinned package, stands inside it, images are part of the
+page, code is coloured here, and formulas are MathML, which browsers draw by themselves.
+"""
+
+import argparse
+import html as markup
+import re
+import sys
+from pathlib import Path
+
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from pretrain_lab.corpora.download import SourceError, fetch
+from tools.chapters.store import ROOT, ChapterError
+from tools.editions.slides.sources import Chapters
+from tools.editions.slides.text import VALUE, Block, Deck, Slide, read_deck, typed_results
+
+REVEAL = "sphinx_revealjs/_static/revealjs"
+STYLE = Path(__file__).parents[1] / "assets" / "slides.css"
+WIDE = 1.6  # a figure at least so much wider than high stands above its text, not beside it
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+{style}
+</style>
+</head>
+<body>
+<div class="reveal"><div class="slides">
+{slides}
+</div></div>
+<!-- reveal.js, copyright Hakim El Hattab and contributors, MIT licence:
+{licence}
+-->
+{scripts}
+<script>
+Reveal.initialize({{width: 1280, height: 720, margin: 0.02, center: false, hash: true,
+  transition: "none", slideNumber: "c/t", plugins: [RevealNotes]}});
+</script>
+</body>
+</html>
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write all decks and an index of them.
+
+    Args:
+        arguments: Command-line words; None = those of this process.
+
+    Returns:
+        0 when all are written, 1 otherwise.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--to", type=Path, default=ROOT / "_build" / "slides")
+    options = parser.parse_args(arguments)
+    options.to.mkdir(parents=True, exist_ok=True)
+    items, stored = [], Chapters()
+    try:
+        for path in sorted((ROOT / "slides").glob("*.md")):
+            deck = read_deck(path)
+            page = write_deck(deck, stored)
+            (options.to / f"{path.stem}.html").write_text(page, encoding="utf-8")
+            n_slides = page.count("<section")
+            print(f"slides: {path.stem}.html, {n_slides} slides, {len(page) / 1e6:.1f} MB")
+            items.append(f'<li><a href="{path.stem}.html">{markup.escape(deck.title)}</a></li>')
+    except (ChapterError, SourceError) as error:
+        print(f"slides: {error}", file=sys.stderr)
+        return 1
+    index = f"<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>Lectures</title>{items}"
+    index = index.replace(str(items), f"<h1>Lectures</h1><ul>{''.join(items)}</ul></html>")
+    (options.to / "index.html").write_text(index, encoding="utf-8")
+    return 0
+
+
+def write_deck(deck: Deck, stored: Chapters) -> str:
+    """Write a deck as one HTML page.
+
+    Args:
+        deck: Its description.
+        stored: The chapters.
+
+    Returns:
+        The page.
+
+    Raises:
+        ChapterError: A label is not found, or a result is typed instead of taken from a chapter.
+        SourceError: reveal.js could not be fetched.
+    """
+    if typed := typed_results(deck):
+        raise ChapterError(f"{deck.title}: take these numbers from a chapter: {', '.join(typed)}")
+    title, subtitle = markup.escape(deck.title), markup.escape(deck.subtitle)
+    slides = [f'<section class="title"><h1>{title}</h1><p>{subtitle}</p></section>']
+    for number, part in enumerate(deck.parts, start=1):
+        part_title = markup.escape(part.title)
+        slides.append(f'<section class="part"><p>Part {number}</p><h2>{part_title}</h2></section>')
+        slides += [_slide(slide, stored) for slide in part.slides]
+    reveal = fetch("sphinx-revealjs") / REVEAL
+    style = "".join((reveal / "dist" / name).read_text() for name in ("reset.css", "reveal.css"))
+    scripts = [(reveal / name).read_text() for name in ("dist/reveal.js", "plugin/notes/notes.js")]
+    return PAGE.format(
+        title=title,
+        style=style + STYLE.read_text(encoding="utf-8"),
+        slides="\n".join(slides),
+        licence=(reveal / "LICENSE").read_text(),
+        scripts="".join(f"<script>{_inline(script)}</script>\n" for script in scripts),
+    )
+
+
+def render(text: str) -> str:
+    """Turn a slide's Markdown into HTML, with formulas as MathML.
+
+    Args:
+        text: Markdown with ``$…$``.
+
+    Returns:
+        HTML.
+    """
+    markdown = MarkdownIt("commonmark").enable("table")
+    markdown.use(
+        dollarmath_plugin,
+        renderer=lambda content, options: math(content, display=options["display_mode"]),
+    )
+    return str(markdown.render(text))
+
+
+def math(latex: str, *, display: bool) -> str:
+    """Turn LaTeX into MathML.
+
+    Args:
+        latex: A formula as the chapters write it.
+        display: On a line of its own.
+
+    Returns:
+        A ``<math>`` element.
+    """
+    simple = latex.replace(r"\bigl", "").replace(r"\bigr", "").replace(r"\Big", "")
+    element = str(convert(simple, display="block" if display else "inline"))
+    return re.sub(r"(<mi>(?:log|exp|ln)</mi>)", r'\1<mspace width="0.17em"/>', element)
+
+
+def _slide(slide: Slide, stored: Chapters) -> str:
+    """Write one slide; a figure that is not wide stands beside the text."""
+    figures = [stored.figure(b.text) for b in slide.blocks if b.kind == "figure"]
+    beside = bool(figures) and figures[0].aspect < WIDE and len(slide.blocks) > 1
+    pieces = [_block(block, stored) for block in slide.blocks]
+    if beside:
+        is_figure = [block.kind == "figure" for block in slide.blocks]
+        left = "".join(piece for piece, yes in zip(pieces, is_figure, strict=True) if yes)
+        right = "".join(piece for piece, yes in zip(pieces, is_figure, strict=True) if not yes)
+        pieces = [f'<div class="beside"><div>{left}</div><div>{right}</div></div>']
+    notes = f'<aside class="notes">{_filled(slide.notes, stored)}</aside>' if slide.notes else ""
+    return f"<section><h2>{render(slide.title)[3:-5]}</h2>{''.join(pieces)}{notes}</section>"
+
+
+def _block(block: Block, stored: Chapters) -> str:
+    """Write one piece of a slide."""
+    kind, text = block
+    if kind == "figure":
+        figure = stored.figure(text)
+        source = f"Chapter {int(figure.chapter[:2])}: {figure.claim}"
+        image = f'<img src="{figure.address}" alt="{markup.escape(figure.alt)}">'
+        return f"<figure>{image}<figcaption>{render(source)}</figcaption></figure>"
+    if kind == "equation":
+        return f'<div class="equation">{math(stored.equation(text), display=True)}</div>'
+    if kind == "table":
+        label, _, n_rows = text.partition(" ")
+        table = stored.table(label, int(n_rows) if n_rows else None)
+        return f'<div class="stored">{render(table)}</div>'
+    if kind in ("output", "code"):
+        chapter, _, words = text.partition(" ")
+        if kind == "output":
+            return f'<div class="stored">{stored.output(chapter, words)}</div>'
+        formatter = HtmlFormatter(noclasses=True, style="xcode")
+        return str(highlight(stored.code(chapter, words), PythonLexer(), formatter))
+    shown = _filled(text, stored)
+    if kind == "question":
+        return f'<div class="question">{shown}</div>'
+    return f'<div class="answer fragment">{shown}</div>' if kind == "answer" else shown
+
+
+def _filled(text: str, stored: Chapters) -> str:
+    """Put the chapters' values into a text and turn it into HTML."""
+    return render(VALUE.sub(lambda m: stored.value(m["chapter"], m["key"]), text))
+
+
+def _inline(script: str) -> str:
+    """Make a script safe to stand inside a page: no end tag of a script in its texts."""
+    return script.replace("</script", r"<\/script").replace("//# sourceMappingURL", "// source map")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""What a slide may show: figures, tables, formulas, code and numbers as the chapters store them.
+
+Everything is found by the label or the words that the chapter itself uses. A label that is gone,
+or a cell that has not been run, stops the making of the slides.
+"""
+
+import base64
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from nbformat import NotebookNode
+
+from tools.chapters.store import ROOT, ChapterError, notebook_paths, read_notebook
+
+RECORD = "application/papermill.record/text/plain"
+_BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
+_ROLE = re.compile(r" ?\{[a-z:]+\}`(?:(?P<words>[^`<]*?) *<[^`]*>|[^`]*)`")
+
+
+class Figure(NamedTuple):
+    """A chapter's image: PNG bytes, alternative text, the caption's claim, and where it stands."""
+
+    png: bytes
+    alt: str
+    claim: str
+    chapter: str
+
+    @property
+    def aspect(self) -> float:
+        """Width over height, read from the PNG's header."""
+        width, height = (int.from_bytes(self.png[at : at + 4], "big") for at in (16, 20))
+        return width / height
+
+    @property
+    def address(self) -> str:
+        """The image as a data address."""
+        return f"data:image/png;base64,{base64.b64encode(self.png).decode()}"
+
+
+class Chapters:
+    """The stored notebooks, read once."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        """Remember where the chapters are; nothing is read yet.
+
+        Args:
+            root: The repository.
+        """
+        self._paths = {path.stem: path for path in notebook_paths(root)}
+        self._read = cache(read_notebook)
+
+    def cells(self, chapter: str = "") -> list[tuple[str, NotebookNode]]:
+        """List a chapter's cells, or all chapters', each with its chapter's name.
+
+        Args:
+            chapter: The file name without ending; empty = all.
+
+        Returns:
+            Pairs of name and cell.
+
+        Raises:
+            ChapterError: There is no such chapter.
+        """
+        if chapter and chapter not in self._paths:
+            raise ChapterError(f"no chapter {chapter!r}; there are: {', '.join(self._paths)}")
+        names = [chapter] if chapter else list(self._paths)
+        return [(name, cell) for name in names for cell in self._read(self._paths[name]).cells]
+
+    def figure(self, label: str) -> Figure:
+        """Find a drawn figure by its label.
+
+        Args:
+            label: Such as ``fig-gpt-loss``.
+
+        Returns:
+            The stored image with its texts.
+
+        Raises:
+            ChapterError: No cell has this label, or it stores no image.
+        """
+        for name, cell in self.cells():
+            settings = cell.metadata.get("mystnb", {})
+            if settings.get("figure", {}).get("name") != label:
+                continue
+            for output in cell.outputs:
+                if image := output.get("data", {}).get("image/png"):
+                    alt = str(settings["image"]["alt"]).strip()
+                    bold = _BOLD.search(str(settings["figure"]["caption"]))
+                    claim = plain(bold[1]) if bold else ""
+                    return Figure(base64.b64decode(image), alt, claim, name)
+            raise ChapterError(f"{name}: {label} has no stored image; make run")
+        raise ChapterError(f"no figure {label!r} in the chapters")
+
+    def value(self, chapter: str, key: str) -> str:
+        """Find a reported number as the chapter prints it.
+
+        Args:
+            chapter: The file name without ending.
+            key: The name under which the cell reports it.
+
+        Returns:
+            The printed text, unit included.
+
+        Raises:
+            ChapterError: The chapter stores no such value.
+        """
+        for _, cell in self.cells(chapter):
+            for output in cell.get("outputs", []):
+                name = output.get("metadata", {}).get("scrapbook", {}).get("name")
+                if name == key and RECORD in output.get("data", {}):
+                    return str(output["data"][RECORD]).strip("'\"")
+        raise ChapterError(f"{chapter} reports no value {key!r}")
+
+    def output(self, chapter: str, words: str) -> str:
+        """Find the stored table or bars of a cell.
+
+        Args:
+            chapter: The file name without ending.
+            words: A part of the cell's code that no other cell of the chapter has.
+
+        Returns:
+            The output as HTML.
+
+        Raises:
+            ChapterError: No cell, or several, hold these words, or it stores no HTML.
+        """
+        cell = self._cell(chapter, words)
+        for output in cell.outputs:
+            if "text/html" in output.get("data", {}):
+                return str(output["data"]["text/html"])
+        raise ChapterError(f"{chapter}: the cell with {words!r} stores no table; make run")
+
+    def code(self, chapter: str, words: str) -> str:
+        """Find code: one definition, or a whole cell.
+
+        Args:
+            chapter: The file name without ending.
+            words: The line with which a definition begins, or part of a cell.
+
+        Returns:
+            The definition if the words begin one, else all of the cell's code.
+
+        Raises:
+            ChapterError: No cell, or several, hold these words.
+        """
+        source = str(self._cell(chapter, words).source)
+        lines = source.split("\n")
+        start = next((n for n, line in enumerate(lines) if line.startswith(words)), None)
+        if start is None or not re.match(r"def |class ", words):
+            return source
+        inside = [n for n in range(start + 1, len(lines)) if re.match(r"[^\s)]", lines[n])]
+        return "\n".join(lines[start : inside[0] if inside else len(lines)]).strip()
+
+    def equation(self, label: str) -> str:
+        """Find a displayed formula by its label and return its LaTeX."""
+        return self._text(rf"^\$\$\n(.*?)^\$\$ \({label}\)$", label).strip()
+
+    def table(self, label: str, n_rows: int | None = None) -> str:
+        """Find a table by its label.
+
+        Args:
+            label: Such as ``tab-gpt-versions``.
+            n_rows: How many rows a slide shows; None = all.
+
+        Returns:
+            Its Markdown, roles as plain words.
+
+        Raises:
+            ChapterError: No chapter has this table.
+        """
+        text = self._text(
+            rf"^:::+\{{table\}}[^\n]*\n(?::[^\n]*\n)*?:name: {label}\n(.*?)^:::", label
+        )
+        lines = [line for line in text.split("\n") if line.startswith("|")]
+        return plain("\n".join(lines[: None if n_rows is None else 2 + n_rows]))
+
+    def _cell(self, chapter: str, words: str) -> NotebookNode:
+        """Find the one code cell whose source holds some words."""
+        code = [cell for _, cell in self.cells(chapter) if cell.cell_type == "code"]
+        found = [cell for cell in code if words in cell.source]
+        if len(found) != 1:
+            raise ChapterError(f"{chapter}: {len(found)} cells hold {words!r}, expected one")
+        return found[0]
+
+    def _text(self, pattern: str, label: str) -> str:
+        """Find what a pattern catches in any Markdown cell."""
+        for _, cell in self.cells():
+            match = re.search(pattern, cell.source, re.M | re.S)
+            if match and cell.cell_type == "markdown":
+                return match[1]
+        raise ChapterError(f"no {label!r} in the chapters")
+
+
+def plain(text: str) -> str:
+    """Turn MyST roles into their words, or nothing, for a slide links to no other page."""
+    return _ROLE.sub(lambda m: f" {m['words']}" if m["words"] else "", text).strip()
