@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /** Masks on a few words, then the attention of trained models on the reader's own sentence. */
-import { Applet, define } from "./applet.mjs";
-import { AttentionView, VIEW_STYLE } from "./attention-view.mjs";
-import { button, field, h, spoken, tokenRow, visible } from "./controls.mjs";
-import { getModel } from "./files.mjs";
-import { GRID_STYLE, maskGrid } from "./mask-grid.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { AttentionView, VIEW_STYLE } from "./ui/attention-view.mjs";
+import { button, field, h, spoken, tokenRow, visible } from "./ui/controls.mjs";
+import { getModel } from "./ui/files.mjs";
+import { GRID_STYLE, maskGrid } from "./ui/mask-grid.mjs";
 
 const START = "To be, or not to be, that is the question:";
 const QUERY_AT_START = 15;

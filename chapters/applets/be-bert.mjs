@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /** Be BERT: spread 16 points over the characters that may stand in a blank, then compare. */
-import { Applet, define } from "./applet.mjs";
-import { bars, button, field, h, spoken, tokenRow, visible } from "./controls.mjs";
-import { getJson } from "./files.mjs";
-import { cost, sharesOfPoints, total, verdict } from "./games.mjs";
-import { gap, GAME_STYLE, markedRows, quoted, scoreboard } from "./scoreboard.mjs";
+import { cost, sharesOfPoints, total, verdict } from "./engine/games.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { bars, button, field, h, spoken, tokenRow, visible } from "./ui/controls.mjs";
+import { getJson } from "./ui/files.mjs";
+import { gap, GAME_STYLE, markedRows, quoted, scoreboard } from "./ui/scoreboard.mjs";
 
 const N_POINTS = 16;
 const MOST = N_POINTS - 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /** The compute-optimal calculator: a budget, a machine, or a model and its text. */
-import { Applet, define } from "./applet.mjs";
-import { choice, field, h, slider } from "./controls.mjs";
-import { getJson } from "./files.mjs";
-import { machineFlops, readNumber, ScalingRules, short, written } from "./scaling.mjs";
-import { PLOT_STYLE, scalingPlot } from "./scaling-plot.mjs";
+import { machineFlops, readNumber, ScalingRules, short, written } from "./engine/scaling.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { choice, field, h, slider } from "./ui/controls.mjs";
+import { getJson } from "./ui/files.mjs";
+import { PLOT_STYLE, scalingPlot } from "./ui/scaling-plot.mjs";
 
 const DECADES = { min: 15, max: 27, step: 0.1, value: 21 };
 const ASSUMED = "One assumed accelerator";

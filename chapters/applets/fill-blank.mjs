@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /** Fill the blank: guess the hidden word of a sentence, then see what the book BERT expected. */
-import { Applet, define } from "./applet.mjs";
-import { bars, button, field, h } from "./controls.mjs";
-import { getJson } from "./files.mjs";
-import { bitsOfWord, cost, readGuesses, sharesOfTries, verdict } from "./games.mjs";
-import { gap, GAME_STYLE, markedRows, scoreboard } from "./scoreboard.mjs";
+import { bitsOfWord, cost, readGuesses, sharesOfTries, verdict } from "./engine/games.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { bars, button, field, h } from "./ui/controls.mjs";
+import { getJson } from "./ui/files.mjs";
+import { gap, GAME_STYLE, markedRows, scoreboard } from "./ui/scoreboard.mjs";
 
 const NAMES = ["First guess (½)", "Second guess (¼)", "Third guess (⅛)"];
 const PLAYERS = [

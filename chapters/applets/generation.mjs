@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /** The generation walkthrough: GPT writes a character at a time, and shows how each is chosen. */
-import { Applet, define } from "./applet.mjs";
-import { button, field, h, percent, roving, slider, spoken, visible } from "./controls.mjs";
-import { getModel } from "./files.mjs";
-import { best, bits, filterProbabilities } from "./sampling.mjs";
-import { fallsInto, layOut, numberOfStep, Writer } from "./writing.mjs";
+import { best, bits, filterProbabilities } from "./engine/sampling.mjs";
+import { fallsInto, layOut, numberOfStep, Writer } from "./engine/writing.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { button, field, h, percent, roving, slider, spoken, visible } from "./ui/controls.mjs";
+import { getModel } from "./ui/files.mjs";
 
 const PROMPT = "JULIET:\nO, what a";
 const N_ROWS = 10;

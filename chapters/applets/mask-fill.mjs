@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /** The mask-fill explorer: hide letters of your own sentence, and see what BERT writes there. */
-import { Applet, define } from "./applet.mjs";
-import { bars, field, h, spoken, tokenRow, visible } from "./controls.mjs";
-import { getModel } from "./files.mjs";
-import { best, bits } from "./sampling.mjs";
-import { row, softmax } from "./tensors.mjs";
+import { best, bits } from "./engine/sampling.mjs";
+import { row, softmax } from "./engine/tensors.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { bars, field, h, spoken, tokenRow, visible } from "./ui/controls.mjs";
+import { getModel } from "./ui/files.mjs";
 
 const START = "I will not speak to him.";
 const HIDDEN_AT_START = 12;

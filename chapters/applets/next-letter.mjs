@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /** Shannon's guessing game: continue a line letter by letter, against the GPT on characters. */
-import { Applet, define } from "./applet.mjs";
-import { bars, button, choice, field, h, spoken, visible } from "./controls.mjs";
-import { getJson, getModel } from "./files.mjs";
-import { cost, mean, sharesOfTries, TRIES } from "./games.mjs";
-import { gap, GAME_STYLE, markedRows, quoted, scoreboard } from "./scoreboard.mjs";
-import { best, bits } from "./sampling.mjs";
-import { row, softmax } from "./tensors.mjs";
+import { cost, mean, sharesOfTries, TRIES } from "./engine/games.mjs";
+import { best, bits } from "./engine/sampling.mjs";
+import { row, softmax } from "./engine/tensors.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { bars, button, choice, field, h, spoken, visible } from "./ui/controls.mjs";
+import { getJson, getModel } from "./ui/files.mjs";
+import { gap, GAME_STYLE, markedRows, quoted, scoreboard } from "./ui/scoreboard.mjs";
 
 const N_SHOWN = 6;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /** The span-corruption playground: cut a sentence, and watch T5's decoder write what was cut. */
-import { Applet, define } from "./applet.mjs";
-import { VIEW_STYLE } from "./attention-view.mjs";
-import { bars, button, field, h, slider, spoken, tokenRow, visible } from "./controls.mjs";
-import { getModel } from "./files.mjs";
-import { gapsOf, likeliest, placesOf, spanTask, writtenInto } from "./infill.mjs";
-import { meanOverHeads, nameOf } from "./infill-views.mjs";
-import { best, bits, randomNumbers } from "./sampling.mjs";
-import { randomSpans } from "./span-noise.mjs";
-import { row, softmax } from "./tensors.mjs";
+import { gapsOf, likeliest, placesOf, spanTask, writtenInto } from "./engine/infill.mjs";
+import { best, bits, randomNumbers } from "./engine/sampling.mjs";
+import { randomSpans } from "./engine/span-noise.mjs";
+import { row, softmax } from "./engine/tensors.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { VIEW_STYLE } from "./ui/attention-view.mjs";
+import { bars, button, field, h, slider, spoken, tokenRow, visible } from "./ui/controls.mjs";
+import { getModel } from "./ui/files.mjs";
+import { meanOverHeads, nameOf } from "./ui/infill-views.mjs";
 
 const START = "Now is the winter of our discontent";
 const CUT_AT_START = ["winter", "our"];

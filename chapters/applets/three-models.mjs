@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /** Three models on one sentence: hide letters, see what each model may read and what it answers. */
-import { Applet, define } from "./applet.mjs";
-import { VIEW_STYLE } from "./attention-view.mjs";
-import { bars, button, field, h, spoken, tokenRow, visible } from "./controls.mjs";
-import { getModel } from "./files.mjs";
 import {
   bertInfill, bertInOrder, gapsOf, gptBothSides, gptInfill, placesOf, t5Infill,
-} from "./infill.mjs";
-import { bertView, gptView, t5View } from "./infill-views.mjs";
-import { best } from "./sampling.mjs";
-import { Turns } from "./turns.mjs";
+} from "./engine/infill.mjs";
+import { best } from "./engine/sampling.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { VIEW_STYLE } from "./ui/attention-view.mjs";
+import { bars, button, field, h, spoken, tokenRow, visible } from "./ui/controls.mjs";
+import { getModel } from "./ui/files.mjs";
+import { bertView, gptView, t5View } from "./ui/infill-views.mjs";
+import { Turns } from "./ui/turns.mjs";
 
 const START = "Fair is foul, and foul is fair.";
 const HIDDEN_AT_START = "foul";

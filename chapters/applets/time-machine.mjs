@@ -4,14 +4,14 @@
  *
  * `data-model` says which: "gpt" writes texts, "bert" fills blanks.
  */
-import { Applet, define } from "./applet.mjs";
-import { bars, button, choice, field, h, slider, spoken, tokenRow, visible } from "./controls.mjs";
-import { getJson, getModel } from "./files.mjs";
-import { lossCurve } from "./loss-curve.mjs";
-import { matrix } from "./matrix.mjs";
-import { best, draw } from "./sampling.mjs";
-import { row, softmax } from "./tensors.mjs";
-import { numberOfStep, Writer } from "./writing.mjs";
+import { best, draw } from "./engine/sampling.mjs";
+import { row, softmax } from "./engine/tensors.mjs";
+import { numberOfStep, Writer } from "./engine/writing.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { bars, button, choice, field, h, slider, spoken, tokenRow, visible } from "./ui/controls.mjs";
+import { getJson, getModel } from "./ui/files.mjs";
+import { lossCurve } from "./ui/loss-curve.mjs";
+import { matrix } from "./ui/matrix.mjs";
 
 const PAUSE = 1200; // milliseconds between two looks
 const N_GUESSES = 3;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /** The tokeniser playground: your own text, cut in four ways side by side. */
-import { Applet, define } from "./applet.mjs";
-import { CharTokenizer } from "./characters.mjs";
-import { choice, field, h } from "./controls.mjs";
-import { getJson } from "./files.mjs";
-import { countBytes, countCharacters, Subwords, wellFormed } from "./subwords.mjs";
-import { CHIP_STYLE, chips, seen } from "./token-chips.mjs";
-import { byteTokens, characterTokens } from "./units.mjs";
-import { cutSteps, matchSteps, mergeSteps, STEP_STYLE } from "./word-steps.mjs";
+import { CharTokenizer } from "./engine/characters.mjs";
+import { countBytes, countCharacters, Subwords, wellFormed } from "./engine/subwords.mjs";
+import { byteTokens, characterTokens } from "./engine/units.mjs";
+import { Applet, define } from "./ui/applet.mjs";
+import { choice, field, h } from "./ui/controls.mjs";
+import { getJson } from "./ui/files.mjs";
+import { CHIP_STYLE, chips, seen } from "./ui/token-chips.mjs";
+import { cutSteps, matchSteps, mergeSteps, STEP_STYLE } from "./ui/word-steps.mjs";
 
 const LONGEST = 300;
 const TEXTS = {

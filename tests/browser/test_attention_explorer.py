@@ -61,7 +61,7 @@ OF_PACKAGE = {
 @pytest.mark.parametrize("length", [1, 2, 6, 8])
 def test_masks_and_counts_are_those_of_the_package(workshop: Workshop, kind: str, length: int):
     script = """async ([kind, length]) => {
-      const { MASKS, countAllowed, keysOf } = await import("/masks.mjs");
+      const { MASKS, countAllowed, keysOf } = await import("/engine/masks.mjs");
       return Array.from({ length: length + 1 }, (_, n) => {
         const allows = MASKS[kind].allows(length, n);
         return [Array.from({ length }, (__, t) => keysOf(allows, length, t)),
@@ -78,12 +78,12 @@ def test_masks_and_counts_are_those_of_the_package(workshop: Workshop, kind: str
 
 
 def test_every_mask_that_can_be_chosen_is_compared(workshop: Workshop):
-    script = 'async () => Object.keys((await import("/masks.mjs")).MASKS)'
+    script = 'async () => Object.keys((await import("/engine/masks.mjs")).MASKS)'
     assert sorted(workshop.run(script)) == sorted(OF_PACKAGE)
 
 
 def test_positions_in_words(workshop: Workshop):
-    script = 'async (places) => (await import("/masks.mjs")).inWords(places)'
+    script = 'async (places) => (await import("/engine/masks.mjs")).inWords(places)'
     expected = {(0,): "1", (0, 1): "1 and 2", (0, 1, 2): "1 to 3", (0, 1, 2, 5): "1 to 3 and 6",
                 (): "", (1, 3, 4, 6, 7, 8): "2, 4, 5 and 7 to 9"}  # fmt: skip
     for places, words in expected.items():
@@ -145,7 +145,7 @@ def test_the_weights_are_those_of_pytorch(workshop: Workshop, name: str, mask: s
     script = """async ([file, ids, mask]) => {
       const { model } = await load(file);
       const trace = [];
-      const options = { mask: (await import("/models.mjs"))[mask], trace };
+      const options = { mask: (await import("/engine/models.mjs"))[mask], trace };
       if (model.encode) model.encode(ids, options);
       else model.forward(ids, options);
       return trace.map(pack);
@@ -198,8 +198,8 @@ def test_prices_under_both_masks_are_those_of_pytorch(workshop: Workshop, name: 
     function = {"gpt": "bitsOfNext", "bert": "bitsOfMasked", "t5": "bitsOfSpans"}
     script = f"""async ([file, text, mask]) => {{
       const {{ model, tokenizer }} = await load(file);
-      const {{ {function[name.split("_")[0]]}: cost }} = await import("/looking.mjs");
-      const allows = (await import("/models.mjs"))[mask];
+      const {{ {function[name.split("_")[0]]}: cost }} = await import("/engine/looking.mjs");
+      const allows = (await import("/engine/models.mjs"))[mask];
       return cost(model, tokenizer.encode(text), allows, tokenizer);
     }}"""
     got = workshop.run(script, [f"full/{name}.safetensors", SENTENCE, mask])
@@ -217,7 +217,7 @@ def test_the_habit_of_a_head(workshop: Workshop):
     heads[3, rows[:-2], rows[2:]] = 1
     heads[4] = 1 / length
     script = """async ([data, shape]) => {
-      const { habit, topKeys } = await import("/looking.mjs");
+      const { habit, topKeys } = await import("/engine/looking.mjs");
       const weights = { data: Float32Array.from(data), shape };
       return [[0, 1, 2, 3, 4].map((head) => habit(weights, head)), topKeys(weights, 1, 5, 2)];
     }"""

@@ -22,11 +22,11 @@ PAGE = "chapters/13_scaling.html"
 MODULES = "_static/applets/start.js"  # a page so light that it opens at once
 BUDGETS = [10.0**power for power in range(15, 28)]
 UNITS = {"": 1, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-OWN = ("scaling", "scaling-plot", "compute-budget")
+OWN = ("engine/scaling", "ui/scaling-plot", "compute-budget")
 RUN = """async ([code, given]) => {
   globalThis.ptBook = { root: new URL("./", location).href, version: "" };
-  const { getJson } = await import("./files.mjs");
-  const scaling = await import("./scaling.mjs");
+  const { getJson } = await import("./ui/files.mjs");
+  const scaling = await import("./engine/scaling.mjs");
   const rules = new scaling.ScalingRules(await getJson("scaling_rules.json"));
   return new Function("rules", "scaling", "given", `return ${code}`)(rules, scaling, given);
 }"""

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def run_rules(page: Page, expression: str, argument: object = None) -> Any:
     """Evaluate an expression of the module of rules, `g`, and an argument, `a`."""
     root = page.evaluate("ptBook.root")
-    start = f'async (a) => {{ const g = await import("{root}games.mjs");'
+    start = f'async (a) => {{ const g = await import("{root}engine/games.mjs");'
     return page.evaluate(f"{start} return {expression}; }}", argument)
 
 

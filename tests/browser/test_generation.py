@@ -181,7 +181,7 @@ def test_the_seed_decides_and_the_sliders_move_the_shares(visit: Visitor):
 def test_a_drawn_number_falls_into_each_part_as_often_as_it_is_long(visit: Visitor):
     found = with_modules(visit(PAGE)).evaluate(
         """async (probs) => {
-          const { fallsInto, layOut, numberOfStep } = await use("writing");
+          const { fallsInto, layOut, numberOfStep } = await use("engine/writing");
           const parts = layOut(probs);
           const numberOf = numberOfStep(3);
           const counts = probs.map(() => 0);
@@ -198,9 +198,9 @@ def test_a_drawn_number_falls_into_each_part_as_often_as_it_is_long(visit: Visit
     assert found["again"] == [found["first"][i] for i in (1, 0, 1)]
 
 
-WRITER = """const { Writer } = await use("writing");
-const { getModel } = await use("files");
-const { best } = await use("sampling");
+WRITER = """const { Writer } = await use("engine/writing");
+const { getModel } = await use("ui/files");
+const { best } = await use("engine/sampling");
 const { model, tokenizer } = await getModel("gpt_chars");
 const start = (text) => new Writer(model, tokenizer.encode(text), tokenizer.specials.length);
 const greedy = (writer) => writer.add(best(writer.probs, 1)[0].id);
@@ -231,7 +231,7 @@ def test_the_context_begins_where_generate_lets_it_begin(visit: Visitor):
     limits = [1, 2, 3, 7, 64, 128]
     got = with_modules(visit(PAGE)).evaluate(
         """async (limits) => {
-          const { contextStart } = await use("writing");
+          const { contextStart } = await use("engine/writing");
           return limits.map((limit) => Array.from({ length: 400 }, (_, i) =>
             contextStart(i + 1, limit)));
         }""",
@@ -294,7 +294,7 @@ def test_a_prompt_that_cannot_be_read_is_refused_in_words(visit: Visitor):
 def test_a_cache_cannot_be_cut_to_more_than_it_holds(visit: Visitor):
     message = with_modules(visit(PAGE)).evaluate(
         """async () => {
-          const { KeyValueCache } = await use("attention");
+          const { KeyValueCache } = await use("engine/attention");
           const cache = new KeyValueCache();
           const row = () => ({ data: new Float32Array([1, 2]), shape: [1, 2] });
           cache.append(row(), row());

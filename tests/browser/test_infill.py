@@ -47,7 +47,7 @@ def infill(workshop: Workshop, call: str, name: str, *arguments: object):
     """Call a function of infill.mjs with a model, its tokeniser and ids and gaps."""
     script = f"""async ([file, ids, gaps, extra]) => {{
       const {{ model, tokenizer }} = await load(file);
-      const infill = await import("/infill.mjs");
+      const infill = await import("/engine/infill.mjs");
       const found = await infill.{call};
       return JSON.parse(JSON.stringify(found, (_, value) =>
         value instanceof Float64Array ? [...value] : value));
@@ -174,7 +174,7 @@ def test_t5_writes_and_pays_for_letters_and_ends(workshop: Workshop, length: int
 def test_more_gaps_than_sentinels_are_refused(workshop: Workshop):
     script = """async (gaps) => {
       const { tokenizer } = await load("full/t5_chars.safetensors");
-      return (await import("/infill.mjs")).spanTask(Array(60).fill(20), gaps, tokenizer);
+      return (await import("/engine/infill.mjs")).spanTask(Array(60).fill(20), gaps, tokenizer);
     }"""
     gaps = [[place, place + 1] for place in range(1, 21, 2)]
     assert "expected fewer gaps than there are sentinels, got 10" in workshop.error(script, gaps)
@@ -185,7 +185,7 @@ def test_longer_work_ends_when_it_is_over(workshop: Workshop):
     """The work asks before each pass, and gives nothing once it is told to end."""
     script = f"""async () => {{
       const {{ model, tokenizer }} = await load("full/bert_chars.safetensors");
-      const {{ bertInOrder }} = await import("/infill.mjs");
+      const {{ bertInOrder }} = await import("/engine/infill.mjs");
       let asked = 0;
       const result = await bertInOrder(
         model, Array(20).fill(20), [[3, 9]], {VOCABULARY}, async () => ++asked === 3);
@@ -196,7 +196,7 @@ def test_longer_work_ends_when_it_is_over(workshop: Workshop):
 
 def test_places_are_joined_to_gaps(workshop: Workshop):
     script = """async (places) => {
-      const { gapsOf, placesOf } = await import("/infill.mjs");
+      const { gapsOf, placesOf } = await import("/engine/infill.mjs");
       return [gapsOf(new Set(places)), placesOf(gapsOf(places))];
     }"""
     assert workshop.run(script, [7, 3, 4, 9, 8]) == [[[3, 5], [7, 10]], [3, 4, 7, 8, 9]]

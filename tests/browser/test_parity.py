@@ -208,7 +208,7 @@ def test_a_cache_that_is_full_is_refused(workshop: Workshop):
 
 def test_all_numbers_of_16_bits_are_read_as_numpy_reads_them(workshop: Workshop):
     script = """async () => {
-      const { fromHalf } = await import("/safetensors.mjs");
+      const { fromHalf } = await import("/engine/safetensors.mjs");
       const data = Float32Array.from({ length: 65536 }, (_, bits) => fromHalf(bits));
       return pack({ data, shape: [65536] });
     }"""
@@ -219,7 +219,7 @@ def test_all_numbers_of_16_bits_are_read_as_numpy_reads_them(workshop: Workshop)
 
 
 READ = """async (file) => {
-  const { readSafetensors } = await import("/safetensors.mjs");
+  const { readSafetensors } = await import("/engine/safetensors.mjs");
   const answer = await fetch(file, { cache: "no-store" });
   const { weights, metadata } = readSafetensors(await answer.arrayBuffer());
   return [Object.entries(weights).map(([name, one]) => [name, pack(one)]), metadata];
@@ -265,7 +265,7 @@ def test_a_damaged_file_gives_a_message(workshop: Workshop, damage, message: str
 
 def test_sampling_cuts_are_those_of_the_package(workshop: Workshop):
     script = """async (cases) => {
-      const { filterProbabilities } = await import("/sampling.mjs");
+      const { filterProbabilities } = await import("/engine/sampling.mjs");
       return cases.map(([logits, options]) => [...filterProbabilities(logits, options)]);
     }"""
     generator = Generator().manual_seed(4)
@@ -299,7 +299,7 @@ def test_settings_that_describe_no_distribution_are_refused(
     workshop: Workshop, options: dict[str, float], message: str
 ):
     script = """async (options) => {
-      const { filterProbabilities } = await import("/sampling.mjs");
+      const { filterProbabilities } = await import("/engine/sampling.mjs");
       return filterProbabilities([1, 2], options);
     }"""
     assert workshop.error(script, options) == message
@@ -309,7 +309,7 @@ def test_settings_that_describe_no_distribution_are_refused(
 def test_distances_fall_into_the_buckets_of_the_package(workshop: Workshop, bidirectional: bool):
     distances = list(range(-300, 301))
     script = """async ([distances, both]) => {
-      const { bucket } = await import("/t5.mjs");
+      const { bucket } = await import("/engine/t5.mjs");
       return distances.map((one) => bucket(one, both, 32, 128));
     }"""
     expected = relative_position_bucket(torch.tensor(distances), bidirectional=bidirectional)

@@ -143,7 +143,7 @@ def test_chance_cuts_as_the_package_counts(visit: Visitor):
 def test_counts_are_those_of_the_package_everywhere(workshop: Workshop):
     grid = list(itertools.product(range(2, 65), (0.05, 0.15, 0.25, 0.3, 0.5), (1, 2, 3, 8)))
     script = """async (grid) => {
-      const { countSpans } = await import("/span-noise.mjs");
+      const { countSpans } = await import("/engine/span-noise.mjs");
       return grid.map(([length, share, mean]) => {
         const { nNoise, nSpans } = countSpans(length, share, mean);
         return [nNoise, nSpans];
@@ -159,8 +159,8 @@ def test_counts_are_those_of_the_package_everywhere(workshop: Workshop):
 def test_all_places_of_the_cuts_are_equally_likely(workshop: Workshop):
     """Two cuts of three characters out of nine: every admissible pattern comes, about as often."""
     script = """async (n) => {
-      const { randomSpans } = await import("/span-noise.mjs");
-      const { randomNumbers } = await import("/sampling.mjs");
+      const { randomSpans } = await import("/engine/span-noise.mjs");
+      const { randomNumbers } = await import("/engine/sampling.mjs");
       const next = randomNumbers(5);
       return Array.from({ length: n }, () => JSON.stringify(randomSpans(9, 1 / 3, 1.5, next)));
     }"""

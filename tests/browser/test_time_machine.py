@@ -68,7 +68,7 @@ def asked_files(visit: Visit) -> list[str]:
 def test_scores_of_every_stored_look_are_those_of_pytorch(visit: Visitor, kind: str):
     got = with_modules(visit(PAGES[kind])).evaluate(
         """async ([kind, steps, text]) => {
-          const { getModel } = await use("files");
+          const { getModel } = await use("ui/files");
           const found = [];
           for (const step of steps) {
             const name = `time_machine/${kind}_${String(step).padStart(5, "0")}`;

@@ -37,8 +37,8 @@ load = cache(load_tokenizer)
 MODULES = "_static/applets/start.js"  # a page so light that it opens at once
 RUN = """async ([name, code, given]) => {
   globalThis.ptBook = { root: new URL("./", location).href, version: "" };
-  const { getJson } = await import("./files.mjs");
-  const { Subwords } = await import("./subwords.mjs");
+  const { getJson } = await import("./ui/files.mjs");
+  const { Subwords } = await import("./engine/subwords.mjs");
   const subwords = new Subwords(await getJson(`plays_${name}.json`));
   return new Function("subwords", "given", `return ${code}`)(subwords, given);
 }"""

@@ -2,6 +2,7 @@
 """Run the applets' modules on a blank page, beside the weights that PyTorch reads."""
 
 import base64
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ PACK = """globalThis.pack = ({data, shape}) => {
 globalThis.models = new Map();
 globalThis.load = async (file) => {
   if (!models.has(file)) {
-    const { readModel } = await import("/files.mjs");
+    const { readModel } = await import("/ui/files.mjs");
     models.set(file, readModel(await (await fetch(file)).arrayBuffer()));
   }
   return models.get(file);
@@ -43,8 +44,7 @@ def furnish(root: Path, folder: Path) -> None:
             and ``half/NAME.safetensors`` as the book ships them.
     """
     (folder / "page.html").write_text(PAGE, encoding="utf-8")
-    for path in (root / applet_files.MODULES).glob("*.mjs"):
-        (folder / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(root / applet_files.MODULES, folder, dirs_exist_ok=True)
     for kind in ("full", "half"):
         (folder / kind).mkdir()
     for name in applet_files.MODELS:

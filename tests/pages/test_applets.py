@@ -2,6 +2,7 @@
 """The applets' files, joined for disks and versioned for servers, and what pages show of them."""
 
 import base64
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,18 @@ from book_pages.weight.bundle import BundleError, bundle, with_version
 from tools.checks import pages
 
 MODULES = {
-    "a.mjs": 'import { two as deux } from "./b-c.mjs";\nexport const four = deux() + 2;\n',
-    "b-c.mjs": "const hidden = 2;\nexport function two() {\n  return hidden;\n}\n",
+    "a.mjs": 'import { three } from "./room/b-c.mjs";\nexport const four = three + 1;\n',
+    "room/b-c.mjs": (
+        'import { two as deux } from "../other/d.mjs";\nexport const three = deux() + 1;\n'
+    ),
+    "other/d.mjs": "const hidden = 2;\nexport function two() {\n  return hidden;\n}\n",
 }
 
 
 def written(folder: Path, modules: dict[str, str]) -> Path:
     """Write modules into a folder."""
     for name, source in modules.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(source, encoding="utf-8")
     return folder
 
@@ -30,8 +35,9 @@ def written(folder: Path, modules: dict[str, str]) -> Path:
 class TestBundle:
     def test_a_module_comes_after_what_it_imports(self, tmp_path: Path):
         joined = bundle(written(tmp_path, MODULES))
-        assert joined.index("module_b_c = ") < joined.index("module_a = ")
-        assert "const { two: deux } = module_b_c;" in joined
+        order = ["module_other_d = ", "module_room_b_c = ", "module_a = "]
+        assert order == sorted(order, key=joined.index)
+        assert "const { two: deux } = module_other_d;" in joined
         assert "import" not in joined
         assert "export" not in joined
 
@@ -42,6 +48,7 @@ class TestBundle:
             ("export default 3;", "expected only"),
             ("export { a };", "expected only"),
             ('import { a } from "./gone.mjs";', "gone.mjs is missing"),
+            ('import { a } from "./room/../one.mjs";', "one.mjs imports itself"),
             ('import { a } from "./one.mjs";', "one.mjs imports itself"),
         ],
     )
@@ -52,17 +59,28 @@ class TestBundle:
             bundle(written(tmp_path, {"one.mjs": source + "\n"}))
 
     def test_imports_get_a_version(self):
-        assert 'from "./b-c.mjs?v=1f";' in with_version(MODULES["a.mjs"], "?v=1f")
+        assert 'from "./room/b-c.mjs?v=1f";' in with_version(MODULES["a.mjs"], "?v=1f")
+        assert 'from "../other/d.mjs?v=1f";' in with_version(MODULES["room/b-c.mjs"], "?v=1f")
 
     def test_the_books_modules_can_be_joined(self, repository: Path):
         folder = repository / applet_files.MODULES
-        assert len(list(folder.glob("*.mjs"))) == bundle(folder).count("const module_")
+        assert len(list(folder.rglob("*.mjs"))) == bundle(folder).count("const module_")
+
+
+def test_the_engine_knows_no_page(repository: Path):
+    """What computes runs wherever JavaScript does: it imports the engine alone, draws nothing."""
+    modules = sorted((repository / applet_files.MODULES / "engine").glob("*.mjs"))
+    assert modules
+    for path in modules:
+        source = path.read_text(encoding="utf-8")
+        assert not re.search(r'from "(?!\./[\w-]+\.mjs";$)', source, re.M), path.name
+        assert not re.search(r"\b(?:document|window|location|ptBook)\.", source), path.name
 
 
 def repository_with(folder: Path, value: float) -> Path:
     """Make the smallest repository that has a model and a module."""
     (folder / applet_files.MODULES).mkdir(parents=True)
-    written(folder / applet_files.MODULES, {**MODULES, "start.js": "// starts\n"})
+    written(folder / applet_files.MODULES, {**MODULES, applet_files.START: "// starts\n"})
     (folder / applet_files.CHECKPOINTS).mkdir(parents=True)
     tensors = {"w": np.full((2, 3), value, np.float32), "steps": np.array(7)}
     path = folder / applet_files.CHECKPOINTS / "gpt_chars.safetensors"
@@ -136,8 +154,8 @@ class TestPages:
 
     def test_modules_ask_for_the_same_version_as_the_page(self, html: Path, repository: Path):
         version = applet_files.version(repository)
-        module = (html / "_static" / "applets" / "files.mjs").read_text(encoding="utf-8")
-        assert f'"./safetensors.mjs{version}"' in module
+        module = (html / "_static" / "applets" / "ui" / "files.mjs").read_text(encoding="utf-8")
+        assert f'"../engine/safetensors.mjs{version}"' in module
 
 
 class TestData:

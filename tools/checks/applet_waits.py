@@ -34,7 +34,7 @@ OPEN = """async (name) => {
 }"""
 NEXT = """async ({ root, version, cached }) => {
   globalThis.ptBook ??= { root, version, files: {} };
-  const { getModel } = await import(`${root}files.mjs${version}`);
+  const { getModel } = await import(`${root}ui/files.mjs${version}`);
   const { model, tokenizer } = await getModel("gpt_chars");
   const text = "O, what a rogue and peasant slave am I! Is it not monstrous that".slice(0, 48);
   const ids = tokenizer.encode(text);

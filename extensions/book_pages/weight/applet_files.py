@@ -21,6 +21,7 @@ from book_pages.weight.bundle import bundle, with_version
 from book_pages.weight.made_files import made
 
 MODULES = "chapters/applets"
+START = "ui/start.js"  # of MODULES; in the build it stands at the top, where pages ask for it
 CHECKPOINTS = "data/checkpoints"
 DATA = "data/applets"
 TARGET = "applets"  # below _static
@@ -47,7 +48,7 @@ def write(app: Sphinx) -> None:
 
 
 def write_modules(root: Path, target: Path) -> None:
-    """Write the modules with versioned imports, the start script, and all of them as one.
+    """Write the modules in their rooms with versioned imports, all of them as one, and the start.
 
     Args:
         root: The repository.
@@ -55,10 +56,12 @@ def write_modules(root: Path, target: Path) -> None:
     """
     target.mkdir(parents=True, exist_ok=True)
     source = root / MODULES
-    for path in source.glob("*.mjs"):
+    for path in source.rglob("*.mjs"):
         text = with_version(path.read_text(encoding="utf-8"), version(root))
-        (target / path.name).write_text(text, encoding="utf-8")
-    (target / "start.js").write_bytes((source / "start.js").read_bytes())
+        module = target / path.relative_to(source)
+        module.parent.mkdir(exist_ok=True)
+        module.write_text(text, encoding="utf-8")
+    (target / "start.js").write_bytes((source / START).read_bytes())
     (target / "bundle.js").write_text(bundle(source), encoding="utf-8")
 
 
@@ -145,7 +148,7 @@ def version(root: Path) -> str:
         ``?v=`` and eight digits that change with any of the files.
     """
     found = hashlib.sha256()
-    for path in sorted((root / MODULES).glob("*.*js")):
+    for path in sorted((root / MODULES).rglob("*.*js")):
         found.update(path.read_bytes())
     for name, content in sorted(contents(root).items()):
         found.update(json.dumps([name, hashlib.sha256(content).hexdigest()]).encode())

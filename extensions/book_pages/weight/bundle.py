@@ -2,14 +2,15 @@
 """Join the applets' modules into one classic script, for pages opened from a disk.
 
 A browser loads no ES module from ``file://``. The modules in ``chapters/applets/`` therefore keep
-to three forms, which this can rewrite: ``import { a, b } from "./file.mjs";``, ``export`` before a
-``function``, ``async function``, ``class`` or ``const``, and no default export.
+to three forms, which this can rewrite: ``import { a, b } from "./room/file.mjs";``, ``export``
+before a ``function``, ``async function``, ``class`` or ``const``, and no default export.
 """
 
+import posixpath
 import re
 from pathlib import Path
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.mjs";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.\.?/[\w./-]+)\.mjs";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|class|const) (\w+))", re.MULTILINE)
 _LEFT = re.compile(r"^\s*(?:import|export)\b(?!\().*$", re.MULTILINE)
 
@@ -22,7 +23,7 @@ def bundle(folder: Path) -> str:
     """Write all modules of a folder as one script.
 
     Args:
-        folder: Holds the ``.mjs`` files.
+        folder: Holds the ``.mjs`` files, some in rooms.
 
     Returns:
         Source of a classic script: each module is a function that runs once, after those that it
@@ -31,7 +32,10 @@ def bundle(folder: Path) -> str:
     Raises:
         BundleError: An unknown form of import or export, a missing module, or a circle.
     """
-    modules = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.mjs"))}
+    modules = {
+        path.relative_to(folder).with_suffix("").as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*.mjs"))
+    }
     parts = [_wrapped(name, modules[name]) for name in _in_order(modules)]
     return "(() => {\n" + "\n".join(parts) + "\n})();\n"
 
@@ -47,7 +51,7 @@ def with_version(source: str, version: str) -> str:
         The module with versioned addresses.
     """
     return _IMPORT.sub(
-        lambda found: f'import {{{found[1]}}} from "./{found[2]}.mjs{version}";', source
+        lambda found: f'import {{{found[1]}}} from "{found[2]}.mjs{version}";', source
     )
 
 
@@ -65,7 +69,7 @@ def _in_order(modules: dict[str, str]) -> list[str]:
             raise BundleError(f"the module {name}.mjs {why} ({' → '.join([*open_names, name])})")
         open_names.append(name)
         for found in _IMPORT.finditer(modules[name]):
-            visit(found[2])
+            visit(_meant(found[2], name))
         open_names.pop()
         order.append(name)
 
@@ -78,7 +82,8 @@ def _wrapped(name: str, source: str) -> str:
     """Turn one module into a function that returns its exports."""
     exports = [found[1] for found in _EXPORT.finditer(source)]
     body = _IMPORT.sub(
-        lambda found: f"const {{{_renamed(found[1])}}} = {_variable(found[2])};", source
+        lambda found: f"const {{{_renamed(found[1])}}} = {_variable(_meant(found[2], name))};",
+        source,
     )
     body = _EXPORT.sub("", body)
     if left := _LEFT.search(body):
@@ -90,6 +95,11 @@ def _wrapped(name: str, source: str) -> str:
     return f"const {_variable(name)} = (() => {{\n{body}\n{returned}\n}})();"
 
 
+def _meant(path: str, importer: str) -> str:
+    """Name the module to which a path leads from another module: room and file."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(importer), path))
+
+
 def _renamed(names: str) -> str:
     """Write imported names as a pattern: ``a as b`` becomes ``a: b``."""
     return re.sub(r"\s+as\s+", ": ", names)
@@ -97,4 +107,4 @@ def _renamed(names: str) -> str:
 
 def _variable(name: str) -> str:
     """Name the variable that holds a module's exports."""
-    return f"module_{name.replace('-', '_')}"
+    return f"module_{re.sub(r'[/-]', '_', name)}"

@@ -12,7 +12,7 @@ const PER_WEIGHT = 6; // operations for each parameter and token in training, se
 const SECONDS_A_DAY = 86_400;
 
 export class ScalingRules {
-  /** @param {object} said As the build reads it from chapter 13 (`book_pages.scaling_rules`). */
+  /** @param {object} said As `book_pages.weight.scaling_rules` reads it in chapter 13. */
   constructor({ refitted, tokens_per_parameter: ratio, kaplan, speed, fitted }) {
     Object.assign(this, { law: refitted, ratio, kaplan, speed, fitted });
   }

@@ -5,8 +5,8 @@
  * Each function returns the places that the model reads, `{text, isSeen, isAsked, share}` (share:
  * the attention weight, mean over the heads of the last layer), and a sentence.
  */
-import { placesOf, spanTask } from "./infill.mjs";
-import { attentionOf } from "./looking.mjs";
+import { placesOf, spanTask } from "../engine/infill.mjs";
+import { attentionOf } from "../engine/looking.mjs";
 
 /** The mean over heads of one query's weights. */
 export function meanOverHeads(weights, t) {

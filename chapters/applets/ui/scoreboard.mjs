@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /** What the games show: the question, the bits of all players, and their sums. */
+import { mean, total } from "../engine/games.mjs";
 import { h, spoken, visible } from "./controls.mjs";
-import { mean, total } from "./games.mjs";
 
 /** What the games look like beyond the look of all applets. */
 export const GAME_STYLE = `

@@ -44,11 +44,7 @@ export class Applet extends HTMLElement {
     this.isOpening = false;
   }
 
-  /**
-   * Load models and fill the panel. Each applet has its own.
-   * @param {HTMLElement} panel Empty.
-   * @returns {Promise<void>}
-   */
+  /** Load models and fill the empty panel. Each applet has its own. */
   async build(panel) {
     throw new Error(`${this.localName} builds nothing in ${panel.localName}`);
   }

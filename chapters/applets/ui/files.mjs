@@ -5,10 +5,10 @@
  * From a server the files are fetched. A page that was opened from a disk may not fetch; there a
  * script beside each file holds the same bytes as text (see `start.js`, which sets `ptBook`).
  */
-import { CharTokenizer } from "./characters.mjs";
-import { BERT, GPT } from "./models.mjs";
-import { readSafetensors } from "./safetensors.mjs";
-import { T5 } from "./t5.mjs";
+import { CharTokenizer } from "../engine/characters.mjs";
+import { BERT, GPT } from "../engine/models.mjs";
+import { readSafetensors } from "../engine/safetensors.mjs";
+import { T5 } from "../engine/t5.mjs";
 
 const MODELS = { GPT, BERT, T5 };
 const requests = new Map();

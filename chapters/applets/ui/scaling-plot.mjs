@@ -29,7 +29,7 @@ export const PLOT_STYLE = `
 
 /**
  * Draw the rules and the reader's point.
- * @param {import("./scaling.mjs").ScalingRules} rules
+ * @param {import("../engine/scaling.mjs").ScalingRules} rules
  * @param {{flops: number, n: number}} point
  * @param {string} described What the picture says, in words.
  * @returns {SVGElement}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /** The masks on a few words, as a table of dots: press a word to read in words what it may see. */
+import { MASKS, countAllowed, inWords, keysOf, partOf } from "../engine/masks.mjs";
 import { choice, field, h, roving, slider } from "./controls.mjs";
-import { MASKS, countAllowed, inWords, keysOf, partOf } from "./masks.mjs";
 
 const START = "To be or not to be";
 const MOST_WORDS = 8;

@@ -18,7 +18,7 @@ export const STEP_STYLE = `
 
 /**
  * A stepper through the merges of a word.
- * @param {import("./bpe.mjs").BPE} algorithm
+ * @param {import("../engine/bpe.mjs").BPE} algorithm
  * @param {string} word
  * @param {number} [start] The number of merges that are done at first.
  * @returns {HTMLElement}
@@ -64,7 +64,7 @@ function pair(symbols, at) {
 
 /**
  * The tries of the longest match.
- * @param {import("./wordpiece.mjs").WordPiece} algorithm
+ * @param {import("../engine/wordpiece.mjs").WordPiece} algorithm
  * @param {string} word
  * @returns {HTMLElement}
  */
@@ -85,7 +85,7 @@ export function matchSteps(algorithm, word) {
 
 /**
  * The likeliest cut and the second.
- * @param {import("./unigram.mjs").Unigram} algorithm
+ * @param {import("../engine/unigram.mjs").Unigram} algorithm
  * @param {string} word
  * @returns {HTMLElement}
  */

@@ -2,8 +2,8 @@
 /**
  * A text as tokens: the first cut into words, then the cut of each word by one of three algorithms.
  *
- * Names of special tokens in a text are text, as in `pretrain_lab.tokenizers.subwords`: nobody gets a mask by
- * writing its name.
+ * Names of special tokens in a text are text, as in `pretrain_lab.tokenizers.subwords`: nobody gets
+ * a mask by writing its name.
  */
 import { BPE } from "./bpe.mjs";
 import { firstCut } from "./pretokens.mjs";

@@ -56,14 +56,7 @@ export function field(name, control, hint = "") {
   return label;
 }
 
-/**
- * A choice from a list.
- * @param {string} name Its label.
- * @param {[string, string][]} options Pairs of value and text.
- * @param {(value: string) => void} onchange Called with the chosen value.
- * @param {string} [chosen] The value chosen at first.
- * @returns {HTMLElement} A label; the `<select>` is its `control`, as the browser has it.
- */
+/** A choice from pairs of value and text: a label whose `control` is the `<select>`. */
 export function choice(name, options, onchange, chosen) {
   const items = options.map(([value, text]) =>
     h("option", { value, selected: value === chosen }, text));
@@ -77,8 +70,8 @@ export function choice(name, options, onchange, chosen) {
  * @param {{min: number, max: number, step: number, value: number}} range
  * @param {(value: number) => void} oninput Called with the new value.
  * @param {(value: number) => string} [write] Writes the value.
- * @returns {HTMLElement} A label; the `<input>` is its `control`, as the browser has it. Its method
- *   `set(value)` moves the slider without a call of `oninput`.
+ * @returns {HTMLElement} A label whose `control` is the `<input>`; its method `set(value)` moves
+ *   the slider without a call of `oninput`.
  */
 export function slider(name, range, oninput, write = String) {
   const shown = h("b", {}, write(range.value)); // an <output> would take the label from the slider
@@ -97,8 +90,7 @@ export function slider(name, range, oninput, write = String) {
 }
 
 /**
- * A row of tokens that are buttons. One of them is in the order of the tab key; the arrows, Home
- * and End move among them.
+ * A row of tokens that are buttons, among which the arrows, Home and End move.
  * @param {string} name What the row is, for screen readers.
  * @param {string[]} texts What stands on the buttons.
  * @param {(index: number, button: HTMLElement) => void} onpress Called when one is pressed.

@@ -6,7 +6,7 @@
  * GPT reads only what stands left of a place, and is told how long each gap is by being stopped.
  * BERT reads both sides with one [MASK] for each hidden place. T5 reads both sides with one
  * sentinel for each gap, and itself says where the gap ends. The Python forms are in
- * `pretrain_lab.scoring.spans`, `pretrain.evaluation`, `pretrain.generation` and `pretrain.generation`.
+ * `pretrain_lab.scoring`, `pretrain.evaluation` and `pretrain.generation`.
  */
 import { KeyValueCache } from "./attention.mjs";
 import { bits } from "./sampling.mjs";
@@ -205,7 +205,7 @@ export function writtenInto(written, sentinel, tokenizer) {
 
 /**
  * GPT from both sides, by Bayes' rule: every candidate is put into the one hidden place, and pays
- * for itself and for all that follows it. As `pretrain_lab.scoring.bayes_rescoring.rescored_log_probs`.
+ * for itself and for all that follows it. As `pretrain_lab.scoring.bayes_rescoring`.
  * @param {GPT} model
  * @param {number[]} ids The true text.
  * @param {number} place The hidden place, not the first.

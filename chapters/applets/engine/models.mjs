@@ -2,8 +2,8 @@
 /**
  * GPT and BERT: one stack of blocks, two masks and two heads. Chapter 2 in another language.
  *
- * The weights are those that `pretrain_lab.checkpoints` writes, under the same names; a test compares
- * the scores with PyTorch's. Texts go one at a time, so nothing here has a batch axis.
+ * The weights are those that `pretrain_lab.checkpoints` writes, under the same names; a test
+ * compares the scores with PyTorch's. Texts go one at a time, so nothing here has a batch axis.
  */
 import { attend, KeyValueCache } from "./attention.mjs";
 import { add, gelu, layerNorm, linear, map, relu, zeros } from "./tensors.mjs";

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /** One trained model's attention over one text: a picture, and a line that shows one query's. */
-import { choice, h, percent, spoken, visible } from "./controls.mjs";
 import {
   attentionOf, bitsOfMasked, bitsOfNext, bitsOfSpans, habit, topKeys,
-} from "./looking.mjs";
+} from "../engine/looking.mjs";
+import { bidirectional, causal } from "../engine/models.mjs";
+import { choice, h, percent, spoken, visible } from "./controls.mjs";
 import { matrix } from "./matrix.mjs";
-import { bidirectional, causal } from "./models.mjs";
 import { Turns } from "./turns.mjs";
 
 /** What differs between the models: their masks, how they read, and how a text is priced. */
