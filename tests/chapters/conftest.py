@@ -8,8 +8,7 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from tools.chapters import run as run_chapters
-from tools.chapters import store
+from tools.chapters import run, store
 
 TWIN = """\
 # 7 A planted chapter
@@ -38,8 +37,8 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     twin.write_text(TWIN, encoding="utf-8")
     notebook = store.read_twin(twin)
     path = store.notebook_of(twin)
-    run_chapters.execute(notebook, path)
-    run_chapters.clean(notebook)
+    run.execute(notebook, path)
+    run.clean(notebook)
     store.write_notebook(path, notebook)
     return path
 

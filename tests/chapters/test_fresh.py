@@ -13,8 +13,7 @@ import pytest
 from matplotlib import image
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tools.chapters import definitions, fingerprints, store
-from tools.chapters import stale as check_stale
+from tools.chapters import definitions, fingerprints, stale, store
 
 FILES = {
     "pretrain/__init__.py": "from pretrain.models import Model as Network\n",
@@ -212,7 +211,7 @@ class TestCheck:
         for name in ("code", "data"):
             (tmp_path / name).mkdir()
         self.lock, self.path = tmp_path / fingerprints.LOCK, chapter_of(tmp_path)
-        return lambda: check_stale.main([], tmp_path)
+        return lambda: stale.main([], tmp_path)
 
     @pytest.mark.slow
     def test_equal_outputs_renew_the_lock_alone(self, run: Callable[[], int]):
@@ -275,5 +274,5 @@ def test_pictures_are_compared_too(now: dict[str, str], tags: list[str], differs
         cell.metadata["tags"] = tags
         return new_notebook(cells=[cell])
 
-    found = check_stale.differences(notebook({PNG: picture(0.5)}), notebook(now))
+    found = stale.differences(notebook({PNG: picture(0.5)}), notebook(now))
     assert bool(found) is differs

@@ -9,8 +9,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tools.chapters import receipts, store
-from tools.chapters import run as run_chapters
+from tools.chapters import receipts, run, store
 
 READS = """\
 import json
@@ -38,7 +37,7 @@ class TestExecution:
             (tmp_path / name).mkdir(parents=True)
         (tmp_path / "data" / "sources.toml").write_text("", encoding="utf-8")
         notebook = new_notebook(cells=[new_code_cell(READS)])
-        files, receipt = run_chapters.execute(notebook, Path("07_planted.ipynb"), tmp_path)
+        files, receipt = run.execute(notebook, Path("07_planted.ipynb"), tmp_path)
         assert files == ["data/sources.toml"]  # not the file that was only written
         assert receipt["cpu"] > 0
         assert receipt["peak"] > 10
@@ -46,17 +45,17 @@ class TestExecution:
     def test_a_cell_that_raises_is_named(self):
         notebook = new_notebook(cells=[new_code_cell("1"), new_code_cell("1 / 0")])
         with pytest.raises(store.ChapterError, match=r"07_planted.*cell 1 raised") as caught:
-            run_chapters.execute(notebook, Path("07_planted.ipynb"))
+            run.execute(notebook, Path("07_planted.ipynb"))
         assert "ZeroDivisionError" in str(caught.value)
 
 
 def test_clean_keeps_results_and_drops_the_rest():
-    widget = {run_chapters.WIDGET_VIEW: {}, "text/html": "<p>kept</p>"}
+    widget = {run.WIDGET_VIEW: {}, "text/html": "<p>kept</p>"}
     outputs = [new_output("display_data", widget)]
-    outputs.append(new_output("display_data", {run_chapters.WIDGET_VIEW: {}}))
+    outputs.append(new_output("display_data", {run.WIDGET_VIEW: {}}))
     cell = new_code_cell("1", outputs=outputs, metadata={"execution": {"t": "1"}, "tags": []})
     notebook = new_notebook(cells=[cell], metadata={"widgets": {}})
-    run_chapters.clean(notebook)
+    run.clean(notebook)
     assert notebook.metadata == {**store.NOTEBOOK_METADATA, store.NOTE: {}}
     assert notebook.cells[0].metadata == {"tags": []}
     assert [dict(one.data) for one in notebook.cells[0].outputs] == [{"text/html": "<p>kept</p>"}]
@@ -68,7 +67,7 @@ def test_neighbouring_pieces_of_a_stream_become_one():
 
     shown = new_output("display_data", {"text/plain": "7"})
     outputs = [stream("a\n"), stream("b\n"), shown, stream("c\n"), stream("d\n", "stderr")]
-    whole = run_chapters.joined(outputs)
+    whole = run.joined(outputs)
     assert [one.get("text") for one in whole] == ["a\nb\n", None, "c\n", "d\n"]
     assert [one.get("name") for one in whole] == ["stdout", None, "stdout", "stderr"]
 
@@ -77,7 +76,7 @@ def test_error_stream_is_refused():
     output = new_output("stream", name="stderr", text="UserWarning: careful")
     notebook = new_notebook(cells=[new_code_cell("1", outputs=[output], execution_count=3)])
     with pytest.raises(store.ChapterError, match=r"cell \[3\] wrote to the error stream"):
-        run_chapters.refuse_noise(notebook, "07_planted.ipynb")
+        run.refuse_noise(notebook, "07_planted.ipynb")
 
 
 def test_notebook_that_differs_from_its_twin_is_not_run(planted: Path):
@@ -85,7 +84,7 @@ def test_notebook_that_differs_from_its_twin_is_not_run(planted: Path):
     notebook.cells[1].source = "1 + 1"
     nbformat.write(notebook, planted)
     with pytest.raises(store.ChapterError, match="make sync first"):
-        run_chapters.run_chapter(planted)
+        run.run_chapter(planted)
 
 
 def test_receipts_of_other_chapters_stay(tmp_path: Path, monkeypatch):

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.chapters import store
-from tools.chapters import sync as sync_chapters
+from tools.chapters import store, sync
 
 
 @pytest.fixture
@@ -14,7 +13,7 @@ def twin(planted: Path) -> Path:
     """The twin of the planted chapter, synced."""
     path = store.twin_of(planted)
     planted.unlink()
-    sync_chapters.notebook_from_twin(path)
+    sync.notebook_from_twin(path)
     return path
 
 
@@ -23,7 +22,7 @@ def with_outputs(twin: Path, executed: Path) -> Path:
     """The notebook of that twin, with the outputs of its run."""
     path = store.notebook_of(twin)
     notebook = store.read_notebook(path)
-    sync_chapters.keep_outputs(store.read_notebook(executed), notebook)
+    sync.keep_outputs(store.read_notebook(executed), notebook)
     store.write_notebook(path, notebook)
     return path
 
@@ -51,49 +50,49 @@ def test_new_twin_makes_a_notebook(twin: Path):
 def test_second_sync_changes_nothing(with_outputs: Path):
     before = with_outputs.read_bytes()
     twin = store.twin_of(with_outputs)
-    assert sync_chapters.notebook_from_twin(twin) == "unchanged"
+    assert sync.notebook_from_twin(twin) == "unchanged"
     assert with_outputs.read_bytes() == before
 
 
 def test_changed_cell_loses_its_outputs_and_others_keep_theirs(with_outputs: Path):
     change(store.twin_of(with_outputs), "total * 2", "total * 3")
-    sync_chapters.notebook_from_twin(store.twin_of(with_outputs))
+    sync.notebook_from_twin(store.twin_of(with_outputs))
     assert outputs(with_outputs) == [1, 0]
 
 
 def test_changed_prose_keeps_all_outputs(with_outputs: Path):
     change(store.twin_of(with_outputs), "The second cell", "This cell")
-    sync_chapters.notebook_from_twin(store.twin_of(with_outputs))
+    sync.notebook_from_twin(store.twin_of(with_outputs))
     assert outputs(with_outputs) == [1, 1]
 
 
 def test_cell_ids_depend_on_content_alone(with_outputs: Path):
     before = [cell["id"] for cell in store.read_notebook(with_outputs).cells]
     change(store.twin_of(with_outputs), "The second cell", "This cell")
-    sync_chapters.notebook_from_twin(store.twin_of(with_outputs))
+    sync.notebook_from_twin(store.twin_of(with_outputs))
     after = [cell["id"] for cell in store.read_notebook(with_outputs).cells]
     assert [a == b for a, b in zip(before, after, strict=True)] == [True, True, False, True]
 
 
 def test_edited_notebook_is_refused_with_the_way_back(with_outputs: Path, monkeypatch):
-    monkeypatch.setattr(sync_chapters, "ROOT", with_outputs.parents[1])
+    monkeypatch.setattr(sync, "ROOT", with_outputs.parents[1])
     change(with_outputs, "total * 2", "total * 4")
     with pytest.raises(store.ChapterError, match=r"make sync FROM=notebook CHAPTER=07"):
-        sync_chapters.notebook_from_twin(store.twin_of(with_outputs))
+        sync.notebook_from_twin(store.twin_of(with_outputs))
 
 
 def test_edited_notebook_can_be_brought_to_the_twin(with_outputs: Path):
     change(with_outputs, "total * 2", "total * 4")
     twin = store.twin_of(with_outputs)
-    sync_chapters.twin_from_notebook(twin)
+    sync.twin_from_notebook(twin)
     assert "total * 4" in twin.read_text(encoding="utf-8")
-    assert sync_chapters.notebook_from_twin(twin) == "unchanged"
+    assert sync.notebook_from_twin(twin) == "unchanged"
 
 
 def test_twin_made_from_a_notebook_reads_the_same(with_outputs: Path):
     twin = store.twin_of(with_outputs)
     before = twin.read_text(encoding="utf-8")
-    sync_chapters.twin_from_notebook(twin)
+    sync.twin_from_notebook(twin)
     assert twin.read_text(encoding="utf-8").strip() == before.strip()
 
 
@@ -107,41 +106,41 @@ def test_real_twins_survive_the_round_trip(path: Path, tmp_path: Path):
 
 def test_code_is_formatted_in_the_twin(twin: Path):
     change(twin, "total * 2", "total*2")
-    sync_chapters.notebook_from_twin(twin)
+    sync.notebook_from_twin(twin)
     assert "total * 2" in twin.read_text(encoding="utf-8")
 
 
 def test_imports_are_sorted_in_the_twin(twin: Path):
     change(twin, "total * 2", "import torch\nimport math\n\ntotal * math.pi")
-    sync_chapters.notebook_from_twin(twin)
+    sync.notebook_from_twin(twin)
     assert "import math\n\nimport torch\n" in twin.read_text(encoding="utf-8")
 
 
 def test_cell_options_survive_formatting(twin: Path):
     options = "```{code-cell} python\n:tags: [hide-input]\n\ntotal*2"
     change(twin, "```{code-cell} python\ntotal * 2", options)
-    sync_chapters.notebook_from_twin(twin)
+    sync.notebook_from_twin(twin)
     assert options.replace("*", " * ") in twin.read_text(encoding="utf-8")
 
 
 def test_front_matter_is_refused(twin: Path):
     twin.write_text("---\ntitle: x\n---\n" + twin.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(store.ChapterError, match="remove the front matter"):
-        sync_chapters.notebook_from_twin(twin)
+        sync.notebook_from_twin(twin)
 
 
 def test_broken_cell_options_are_explained(twin: Path):
     options = "---\nmystnb:\n  image:\n    alt: left: right\n---\ntotal * 2"
     change(twin, "total * 2", options)
     with pytest.raises(store.ChapterError, match=r"(?s)07_planted.md: Code cell .* needs quotes"):
-        sync_chapters.notebook_from_twin(twin)
+        sync.notebook_from_twin(twin)
 
 
 def test_solution_code_is_folded_in_jupyter(twin: Path):
     text = twin.read_text(encoding="utf-8")
     start, end = ":::{solution-start} ex-x\n:::\n\n", "\n:::{solution-end}\n:::\n"
     twin.write_text(text.replace("The second cell", f"{start}The second cell") + end)
-    sync_chapters.notebook_from_twin(twin)
+    sync.notebook_from_twin(twin)
     notebook = store.read_notebook(store.notebook_of(twin))
     folded = [cell.metadata for cell in notebook.cells if cell.cell_type == "code"]
     assert folded == [{}, {"jupyter": {"source_hidden": True}}]

@@ -14,7 +14,7 @@ from book_pages.links.sharing import COVER_PATH, meta_elements
 from book_pages.provenance.chapter_times import times_line
 from book_pages.provenance.receipts import duration, load_receipts
 from tools.checks import pages
-from tools.editions import cover as make_cover
+from tools.editions import cover
 
 TEXT = """\
 Title of three
@@ -75,15 +75,15 @@ def test_descriptions_are_escaped():
 def test_the_picture_is_the_one_that_is_drawn(repository: Path, tmp_path: Path):
     stored = repository / COVER_PATH
     assert stored.stat().st_size <= 60_000
-    make_cover.main(tmp_path / "cover.png")
+    cover.main(tmp_path / "cover.png")
     with Image.open(stored) as one, Image.open(tmp_path / "cover.png") as other:
-        assert one.size == make_cover.SIZE
+        assert one.size == cover.SIZE
         difference = np.abs(np.asarray(one, float) - np.asarray(other, float))
     assert difference.mean() < 1  # of 255; the fonts of another version may differ a little
 
 
 def test_the_masks_of_the_picture():
-    gpt, bert, t5 = make_cover.masks()
+    gpt, bert, t5 = cover.masks()
     assert (gpt == np.tril(np.ones((6, 6), bool))).all()
     assert bert.all()
     assert t5[:3].tolist() == [[True] * 3 + [False] * 3] * 3

@@ -10,8 +10,7 @@ from fontTools.ttLib import TTFont
 
 from book_pages.weight import licences
 from book_pages.weight.icons import ICON_FONT
-from tools.editions import offline as make_offline
-from tools.editions import student as make_student
+from tools.editions import offline, student
 from tools.editions.slides import make as make_slides
 
 MIT = "Permission is hereby granted, free of charge, to any person obtaining a copy of this"
@@ -48,9 +47,9 @@ def test_files_of_others_are_known_by_name():
 
 
 def test_the_packs_say_where_the_licences_are():
-    assert licences.TARGET in make_offline.READ_ME
-    assert make_offline.is_packed(Path(licences.TARGET))
-    assert set(licences.OWN) <= set(make_student.COPIED)
+    assert licences.TARGET in offline.READ_ME
+    assert offline.is_packed(Path(licences.TARGET))
+    assert set(licences.OWN) <= set(student.COPIED)
     assert "MIT licence:\n{licence}" in make_slides.PAGE
 
 

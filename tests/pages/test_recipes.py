@@ -9,8 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 from strict_build import build_book
 
-from tools.chapters import run as run_chapters
-from tools.chapters import store
+from tools.chapters import run, store
 from tools.checks import pages
 
 TOC = """\
@@ -56,8 +55,8 @@ def sample(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (book / "benchmarks" / "results.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
     notebook = store.read_twin(Path(__file__).with_name("sample.md"))
     path = book / "chapters" / "07_sample.ipynb"
-    run_chapters.execute(notebook, path)
-    run_chapters.clean(notebook)
+    run.execute(notebook, path)
+    run.clean(notebook)
     store.write_notebook(path, notebook)
     return book
 

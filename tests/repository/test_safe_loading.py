@@ -146,7 +146,7 @@ def test_fetches_are_found():
 
 
 def test_what_the_book_fetches_has_a_hash(repository: Path):
-    """tests/unit/test_sources.py shows that a package with another hash is refused."""
+    """That a package with another hash is refused, tests/pretrain_lab/corpora shows."""
     listed = tomllib.loads((repository / "data" / "sources.toml").read_text(encoding="utf-8"))
     assert len(listed) == 5
     for name, source in listed.items():

@@ -2,7 +2,7 @@
 """The inputs of a chapter's stored outputs, as hashes in ``data/runs/chapters.lock``.
 
 A chapter is *fresh* when four hashes are those of the lock: its code cells, its stored outputs, the
-definitions of the packages that it reaches (:mod:`definitions`) and the data files that it opened.
+definitions of the packages that it reaches (:mod:`.definitions`) and the data files that it opened.
 Comments, docstrings and layout do not count. What a cell prints of source code itself does not
 either; that is compared when all chapters are executed.
 """

@@ -140,66 +140,32 @@ def execute(
         The data files it opened, relative to the repository, and its receipt.
 
     Raises:
-        ChapterError: A cell raised or took more than ten minutes.
+        ChapterError: A cell raised, took more than ten minutes, or its kernel died.
     """
-    client = make_client(notebook, root / "chapters")
-    with client.setup_kernel(), Meter(process_id(client)) as meter:
+    client = NotebookClient(
+        notebook,
+        kernel_name=NOTEBOOK_METADATA["kernelspec"]["name"],
+        timeout=CELL_SECONDS,
+        record_timing=False,
+        extra_arguments=["--log-level=ERROR"],
+        resources={"metadata": {"path": str(root / "chapters")}},
+    )
+    with client.setup_kernel(), Meter(_process_id(client)) as meter:
         _silently(client, WATCH)
-        run_cells(client, notebook, path)
+        client.reset_execution_trackers()
+        for index, cell in enumerate(notebook.cells):
+            try:
+                client.execute_cell(cell, index)
+            except CellExecutionError as error:
+                message = _COLOURS.sub("", str(error))
+                raise ChapterError(f"{path.name}, cell {index} raised:\n{message}") from error
+            except (TimeoutError, DeadKernelError) as error:
+                raise ChapterError(f"{path.name}, cell {index}: {error}") from error
         opened = ast.literal_eval(_silently(client, "", OPENED)).split("\n")
     return data_files(opened, root), meter.receipt()
 
 
-def make_client(
-    notebook: NotebookNode, folder: Path, manager: Any = None, seconds: int = CELL_SECONDS
-) -> NotebookClient:
-    """Make what executes a notebook: one kernel, no notes of the time, quiet logs.
-
-    Args:
-        notebook: Its outputs will be replaced.
-        folder: The kernel's working folder.
-        manager: Starts the kernel; None = this environment's.
-        seconds: A cell may take no longer.
-
-    Returns:
-        The client, its kernel not started yet.
-    """
-    return NotebookClient(
-        notebook,
-        km=manager,
-        kernel_name=NOTEBOOK_METADATA["kernelspec"]["name"],
-        timeout=seconds,
-        record_timing=False,
-        extra_arguments=["--log-level=ERROR"],
-        resources={"metadata": {"path": str(folder)}},
-    )
-
-
-def run_cells(client: NotebookClient, notebook: NotebookNode, path: Path) -> None:
-    """Execute the cells one after the other.
-
-    Args:
-        client: With a started kernel.
-        notebook: The client's; outputs and counts are replaced as the cells run.
-        path: Its file, for messages.
-
-    Raises:
-        ChapterError: A cell raised, took too long, or its kernel died; it is named.
-    """
-    client.reset_execution_trackers()
-    for index, cell in enumerate(notebook.cells):
-        try:
-            client.execute_cell(cell, index)
-        except CellExecutionError as error:
-            message = _COLOURS.sub("", str(error))
-            raise ChapterError(f"{path.name}, cell {index} raised:\n{message}") from error
-        except TimeoutError as error:
-            raise ChapterError(f"{path.name}, cell {index}: over {client.timeout} s") from error
-        except DeadKernelError as error:
-            raise ChapterError(f"{path.name}, cell {index}: its kernel died") from error
-
-
-def process_id(client: NotebookClient) -> int:
+def _process_id(client: NotebookClient) -> int:
     """Return the process id of a started kernel."""
     provisioner: Any = client.km and client.km.provisioner
     return int(provisioner.process.pid)

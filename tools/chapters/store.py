@@ -3,7 +3,7 @@
 
 A chapter is edited as ``chapters/_text/NN_slug.md`` (MyST Markdown, its *twin*) and read as
 ``chapters/NN_slug.ipynb``. The two hold the same cells; only the notebook holds outputs, and the
-opening cell (`opening_cell`), which the notebook of a chapter that imports the package gets here.
+opening cell (:mod:`.opening_cell`), where the chapter imports one of the packages.
 """
 
 import hashlib
@@ -26,7 +26,6 @@ from tools.chapters.opening_cell import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-CHAPTERS = ROOT / "chapters"
 TWIN_FORMAT = {
     "extension": ".md",
     "format_name": "myst",

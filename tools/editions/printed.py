@@ -4,7 +4,7 @@
 Sphinx's ``singlehtml`` builder writes all chapters into one page. That page gets a table of
 contents, its folds are opened, what only a screen needs is taken out, and Chromium prints it to
 ``_build/book.pdf``, with the headings as the file's outline. The rules of the printed page are in
-``tools/assets/print.css``.
+``assets/print.css``, beside this module.
 """
 
 import argparse

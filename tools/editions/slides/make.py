@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Write the lecture decks: ``make slides``.
 
-Each ``slides/*.md`` describes one deck (:mod:`slide_text`); what it shows is taken from the
-chapters as they are stored (:mod:`slide_sources`). A deck is one HTML file without any request
-to another place: reveal.js (MIT), from a pinned package, stands inside it, images are part of the
-page, code is coloured here, and formulas are MathML, which browsers draw by themselves.
+Each ``slides/*.md`` describes one deck (:mod:`.text`); what it shows is taken from the chapters as
+they are stored (:mod:`.sources`). A deck is one HTML file without any request to another place:
+reveal.js (MIT), from a pinned package, stands inside it, images are part of the page, code is
+coloured here, and formulas are MathML, which browsers draw by themselves.
 """
 
 import argparse
