@@ -2,7 +2,7 @@
 """The buttons above a page: download its notebook, run it elsewhere, edit it, report a mistake.
 
 The notebook is part of every build. Everything else leads to the repository, so it is there only
-when the build knows it (:mod:`.repository`); ``templates/article-header-buttons.html`` draws it.
+when the build knows it (:mod:`.repository`); the theme's ``article-header-buttons.html`` draws it.
 An edit leads to the text that the book is edited in: for a chapter, its twin.
 """
 

@@ -83,7 +83,7 @@ def input_lines(
         ":class: dropdown",
         "",
         f"{{doc}}`/chapters/{name}`. Seeds in its code: {named}.",
-        f"Modules of the package behind it: {len(inputs['definitions'])}. Run with {software}.",
+        f"Modules of the packages behind it: {len(inputs['definitions'])}. Run with {software}.",
         "",
         *(head + files or ["It reads no data file."]),
         ":::",

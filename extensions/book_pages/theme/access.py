@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Mend the built pages for readers who listen to them.
 
-The templates in ``templates/`` replace some of the theme's: search buttons and the theme switcher
+The templates beside this module replace some of the theme's: search buttons and the theme switcher
 announce themselves once, the book's name is a landmark, and FontAwesome's script is left out
 because the theme's own style sheet already holds the icons as a font. What no template reaches is
 mended here: the folds of code cells, the entries of the bibliography, and header cells of tables

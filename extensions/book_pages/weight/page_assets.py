@@ -3,8 +3,8 @@
 
 Extensions add their scripts and styles to every page. Here each is kept only where its mark stands
 in the page's text: MathJax where a formula is, the copy button where code is. The search index
-(73 KiB compressed) is loaded by the search page alone, see ``templates/layout.html``: the search
-field of the other pages sends the reader there.
+(73 KiB compressed) is loaded by the search page alone, see ``theme/templates/layout.html``: the
+search field of the other pages sends the reader there.
 """
 
 import re
