@@ -99,7 +99,7 @@ bench: book ## weigh the pages, time the applets, run the side-by-side benchmark
 	@echo "bench: results are in results.json, pages.json and waits.json in benchmarks/"
 
 lock: setup ## write requirements.txt anew from pyproject.toml and requirements.in
-	$(BIN)/python -m piptools compile --quiet --extra chapters --extra lab --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt pyproject.toml requirements.in
+	$(BIN)/python -m piptools compile --quiet --extra chapters --extra jupyter --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt pyproject.toml requirements.in
 	@sed -i.old -E 's/^(torch==[0-9.]+)\+[a-z0-9]+/\1/' requirements.txt && rm requirements.txt.old  # any build of torch
 	@echo "lock: requirements.txt is new; make setup installs it"
 
