@@ -11,6 +11,9 @@ CHAPTER ?=
 # make sync FROM=notebook brings edits of a notebook to its twin.
 FROM ?=
 
+# Two processes share the tests, a file with one of them; two heavy chapters at once need 4 GB.
+PROCESSES ?= 2
+
 # The models are too small for a second thread to help, and threads that wait for each other on a busy
 # machine cost minutes; make test OMP_NUM_THREADS=4 uses more.
 OMP_NUM_THREADS ?= 1
@@ -22,10 +25,18 @@ AUDIT := .venv/audit/bin
 STAMP := .venv/.installed
 BOOK := $(BIN)/jupyter-book build . -q -n -W --keep-going --all
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 -W default -p no:cacheprovider
+LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache --no-logo
+SHARED := -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+QUICK := -m "not slow and not network"
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
+UNIT := tests/pretrain tests/pretrain_lab tests/pretrain_book tests/experiments
+STORED := tests/browser tests/pages tests/chapters tests/repository tests/benchmarks
+
+# A stage of several: what it is, its command. Says how long it took; a command that fails, fails make.
+stage = @echo "$(1)"; start=$$(date +%s); $(2) && echo "$(1): $$(($$(date +%s) - start)) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab sync run lint check test book student key print slides offline bench lock clean audit
+.PHONY: help setup lab sync run lint check test nightly book student key print slides offline bench lock clean audit
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -51,22 +62,25 @@ run: setup ## execute the chapters in place; hashes, times and memory go to data
 	@$(BIN)/python -m tools.chapters.run $(CHAPTER)
 	@echo "run: outputs are in chapters/*.ipynb, the rest in chapters.lock and receipts.json in data/runs/"
 
-lint: setup ## check style, formatting and type hints; changes nothing
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+lint: setup ## check style, formatting, type hints and who imports whom; changes nothing
+	@$(LINT)
 
-check: setup ## execute the chapters whose inputs changed; equal outputs renew data/runs/chapters.lock
-	@$(BIN)/python -m tools.chapters.stale $(CHAPTER)
+check: setup ## while working: lint, the core's tests, twins; then executes what is stale, two minutes
+	$(call stage,check 1 of 3: style and type hints and imports,$(LINT))
+	$(call stage,check 2 of 3: the core and twins that equal their notebooks,$(BIN)/python -m pytest -q tests/pretrain tests/chapters/test_hygiene.py tests/chapters/test_sync.py $(SHARED) $(QUICK))
+	$(call stage,check 3 of 3: stale chapters executed; equal outputs renew data/runs/chapters.lock,$(BIN)/python -m tools.chapters.stale $(CHAPTER))
 
-test: setup lint ## everything that CI runs: style, unit tests, every chapter re-executed, the built book
-	@echo "test 1 of 3: unit tests, which must cover 95 % of the package's lines"
-	$(BIN)/python -m pytest tests/pretrain tests/pretrain_lab tests/pretrain_book tests/experiments $(COVERAGE)
-	@echo "test 2 of 3: every chapter re-executed, its outputs compared with the stored ones"
-	$(BIN)/python -m pytest $(NBVAL) chapters/*.ipynb
-	@echo "test 3 of 3: stored chapters, tools and benchmarks, and the strictly built pages, in a browser too"
-	$(BIN)/python -m pytest tests/chapters tests/repository tests/pages tests/benchmarks tests/browser
+test: setup ## before landing, as CI: lint, tests, every chapter re-executed, the built book, a browser
+	$(call stage,test 1 of 5: style and type hints and imports,$(LINT))
+	$(call stage,test 2 of 5: unit tests that must cover 95 % of the lines,$(BIN)/python -m pytest $(UNIT) $(SHARED) $(QUICK) $(COVERAGE))
+	$(call stage,test 3 of 5: every chapter re-executed and its outputs compared with the stored ones,$(BIN)/python -m pytest $(NBVAL) $(SHARED) $$($(BIN)/python -m tools.chapters.receipts))
+	$(call stage,test 4 of 5: the book built strictly,$(BOOK))
+	$(call stage,test 5 of 5: stored chapters and tools and pages and a browser,$(BIN)/python -m pytest $(STORED) --pages _build/html $(SHARED) $(QUICK))
 	@echo "test: all passed"
+
+nightly: setup ## what make test leaves out: slow tests, all pages, published weights; gates nothing
+	$(call stage,nightly 1 of 2: the book built strictly,$(BOOK))
+	$(call stage,nightly 2 of 2: slow tests and all pages and what needs a network,$(BIN)/python -m pytest tests --pages _build/html $(SHARED) -m "slow or network")
 
 book: setup ## build the pages, strictly; open _build/html/index.html
 	@echo "book: building the pages; any warning is an error"
@@ -99,7 +113,7 @@ bench: book ## weigh the pages, time the applets, run the side-by-side benchmark
 	@echo "bench: results are in results.json, pages.json and waits.json in benchmarks/"
 
 lock: setup ## write requirements.txt anew from pyproject.toml and requirements.in
-	$(BIN)/python -m piptools compile --quiet --extra chapters --extra lab --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt pyproject.toml requirements.in
+	$(BIN)/python -m piptools compile --quiet --extra chapters --extra jupyter --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt pyproject.toml requirements.in
 	@sed -i.old -E 's/^(torch==[0-9.]+)\+[a-z0-9]+/\1/' requirements.txt && rm requirements.txt.old  # any build of torch
 	@echo "lock: requirements.txt is new; make setup installs it"
 

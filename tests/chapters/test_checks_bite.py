@@ -177,7 +177,6 @@ def test_good_figure_has_no_complaint(planted: Path, notebook: NotebookNode):
     assert hygiene.problems(planted) == []
 
 
-@pytest.mark.slow
 class TestNbval:
     def test_clean_chapter_passes(self, planted: Path):
         done = nbval(planted)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from wrong_answers import Planted, planted
 
-from pretrain_book.exercises.answer_types import plain
-from pretrain_book.exercises.grader import MODULES, OPEN, Checker, find_checker, labels
+from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers, Words, plain
+from pretrain_book.exercises.grader import MODULES, OPEN, WHOLE, Checker, find_checker, labels
 from tools.chapters import store
 
 PURPOSES = {"warm-up", "derivation", "experiment", "extension"}
@@ -47,11 +47,7 @@ WRITTEN = {
 }
 PARSED = {match["label"]: match for text in TEXTS.values() for match in EXERCISE.finditer(text)}
 PLANTED = planted()
-WRONG = [
-    pytest.param(label, *case, id=f"{label}-{number}")
-    for label, cases in PLANTED.items()
-    for number, case in enumerate(cases.wrong)
-]
+TYPES = (Choice, Function, Number, Numbers, Words)
 
 
 def otherwise(checker: Checker) -> set[str]:
@@ -130,16 +126,19 @@ class TestChecker:
             assert checker.verdict(answer) == f"Right. {checker.follows}"
         assert checker.verdict(...) == OPEN
 
-    def test_enough_wrong_answers_are_planted(self, label: str):
+    def test_planted_mistakes_are_named(self, label: str):
+        checker = find_checker(label)
+        for number, (answer, words) in enumerate(PLANTED[label].wrong):
+            line = checker.verdict(answer)
+            assert line.startswith("Not yet: "), f"wrong answer {number}: {line}"
+            assert words in line, f"wrong answer {number}: {line}"
+
+    def test_enough_wrong_answers_are_planted_and_every_mistake_that_it_knows(self, label: str):
         checker, cases = find_checker(label), PLANTED[label].wrong
         lines = [checker.verdict(answer) for answer, _ in cases]
         assert len(cases) >= 5
         general = [any(line.endswith(o) for o in otherwise(checker)) for line in lines]
         assert general.count(False) >= 3
-
-    def test_every_mistake_that_it_knows_is_planted(self, label: str):
-        checker, cases = find_checker(label), PLANTED[label].wrong
-        lines = [checker.verdict(answer) for answer, _ in cases]
         never = {hint for hint in hints(checker) if not any(x.endswith(hint) for x in lines)}
         assert never == set()
 
@@ -148,24 +147,41 @@ class TestChecker:
         for hint in hints(checker) | otherwise(checker):
             assert not [n for n in long_numbers(PLANTED[label].right) if n in hint], hint
 
-    @pytest.mark.parametrize("junk", JUNK, ids=lambda junk: type(junk).__name__)
-    def test_junk_gets_a_sentence_and_no_traceback(self, label: str, junk: Any):
-        checker = find_checker(label)
-        answers = [junk]
-        if isinstance(PLANTED[label].right, dict):
-            answers += [{**PLANTED[label].right, name: junk} for name in checker.parts]
-        for answer in answers:
-            line = checker.verdict(answer)
-            assert line.startswith("Not yet: "), line
-            assert line.endswith((".", "?"))
-            assert "\n" not in line
+
+def refuses(checker: Checker, answer: Any) -> None:
+    """Check that an answer gets one line that says what is wrong, and no traceback."""
+    line = checker.verdict(answer)
+    assert line.startswith("Not yet: "), f"{checker.exercise}: {line}"
+    assert line.endswith((".", "?")), f"{checker.exercise}: {line}"
+    assert "\n" not in line, f"{checker.exercise}: {line}"
 
 
-@pytest.mark.parametrize(("label", "answer", "words"), WRONG)
-def test_a_planted_mistake_is_named(label: str, answer: Any, words: str):
-    line = find_checker(label).verdict(answer)
-    assert line.startswith("Not yet: ")
-    assert words in line
+@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: type(junk).__name__)
+class TestJunk:
+    """What is no answer is a matter of what is asked for, whatever the exercise is about."""
+
+    @pytest.mark.parametrize("kind", TYPES)
+    def test_each_type_of_answer_refuses_it(self, junk: Any, kind: type):
+        asked = [
+            (label, name)
+            for label in labels()
+            for name, part in find_checker(label).parts.items()
+            if isinstance(part.wanted, kind)
+        ]
+        assert asked
+        for label, name in asked:
+            answer = junk if name == WHOLE else {**PLANTED[label].right, name: junk}
+            refuses(find_checker(label), answer)
+
+    def test_several_parts_refuse_it(self, junk: Any):
+        for label in labels():
+            if WHOLE not in find_checker(label).parts:
+                refuses(find_checker(label), junk)
+
+
+def test_no_other_type_of_answer_is_asked_for():
+    parts = [part for label in labels() for part in find_checker(label).parts.values()]
+    assert {type(part.wanted) for part in parts} == set(TYPES)
 
 
 def long_numbers(answer: Any) -> list[str]:

@@ -213,7 +213,6 @@ class TestCheck:
         self.lock, self.path = tmp_path / fingerprints.LOCK, chapter_of(tmp_path)
         return lambda: stale.main([], tmp_path)
 
-    @pytest.mark.slow
     def test_equal_outputs_renew_the_lock_alone(self, run: Callable[[], int]):
         before = self.path.read_bytes(), self.path.stat().st_mtime_ns
         assert run() == 0
@@ -223,7 +222,6 @@ class TestCheck:
         assert run() == 0
         assert self.lock.stat().st_mtime_ns == renewed  # fresh: nothing is executed or written
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("old", "new", "said"),
         [

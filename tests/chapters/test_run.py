@@ -24,7 +24,6 @@ with open("../data/runs/receipts_of_a_test.tmp", "w") as file:
 """
 
 
-@pytest.mark.slow
 class TestExecution:
     def test_counts_run_from_one_and_outputs_are_stored(self, executed: Path):
         cells = [c for c in store.read_notebook(executed).cells if c.cell_type == "code"]

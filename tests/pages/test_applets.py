@@ -109,7 +109,6 @@ class TestFiles:
             applet_files.kilobytes(root, ["gone.safetensors"])
 
 
-@pytest.mark.slow
 class TestPages:
     # a figure, a table, a list, or the states of a slider that stand one below the other
     STATIC = "img, table, svg, pre, ol, ul, .explore-state"

@@ -4,7 +4,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
 from PIL import Image
@@ -90,7 +89,6 @@ def test_the_masks_of_the_picture():
     assert (t5[3:] == gpt[3:]).all()
 
 
-@pytest.mark.slow
 class TestBuiltPages:
     def test_every_chapter_says_how_long_it_takes(self, html: Path, repository: Path):
         receipts = load_receipts(repository)

@@ -76,7 +76,6 @@ def test_the_card_names_the_licence_of_everything_that_is_stored(repository: Pat
     assert {"MIT", "CC BY 4.0"} <= set(re.findall(r"MIT|CC BY 4\.0", section))
 
 
-@pytest.mark.slow
 class TestBuiltPages:
     def test_the_licences_stand_beside_the_pages(self, html: Path, repository: Path):
         assert (html / licences.TARGET).read_text(encoding="utf-8") == licences.licences(repository)

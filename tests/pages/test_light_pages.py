@@ -79,7 +79,6 @@ def test_other_icons_and_fonts_are_cut():
     assert ICON_FONT in reduced
 
 
-@pytest.mark.slow
 class TestBuiltPages:
     def test_every_picture_has_its_size_and_the_first_comes_at_once(self, html: Path):
         n_pictures = 0

@@ -76,7 +76,6 @@ def glued_texts(path: Path) -> dict[int, set[str]]:
     return texts
 
 
-@pytest.mark.slow
 def test_a_number_leads_to_the_cell_that_glued_it(html: Path):
     n_linked = 0
     for path in store.notebook_paths():
@@ -94,7 +93,6 @@ def test_a_number_leads_to_the_cell_that_glued_it(html: Path):
     assert n_linked > 300
 
 
-@pytest.mark.slow
 def test_the_receipts_page_lists_every_chapter_and_every_package(html: Path):
     text = pages.parsed(html / "chapters" / "receipts.html").get_text()
     lock = json.loads((store.ROOT / run_inputs.LOCK).read_text(encoding="utf-8"))

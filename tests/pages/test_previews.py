@@ -97,7 +97,6 @@ def read_cards(path: Path) -> dict[str, str]:
     return cards
 
 
-@pytest.mark.slow
 def test_every_link_of_the_text_to_a_place_has_a_card(html: Path):
     n_cards = 0
     for name in sorted(pages.built_pages(html)):
@@ -109,7 +108,6 @@ def test_every_link_of_the_text_to_a_place_has_a_card(html: Path):
     assert n_cards > 900
 
 
-@pytest.mark.slow
 def test_cards_hold_nothing_to_act_on_and_find_their_pictures(html: Path):
     kinds = set()
     for path in (html / "_static" / "previews" / "chapters").glob("*.js"):
@@ -123,7 +121,6 @@ def test_cards_hold_nothing_to_act_on_and_find_their_pictures(html: Path):
     assert {"fig", "tab", "equ", "def", "ter", "sec", "ex-"} <= kinds
 
 
-@pytest.mark.slow
 def test_a_term_is_linked_once_on_a_page_and_explained(html: Path):
     cards = read_cards(html / "_static" / "previews" / "chapters" / "05_bert.js")
     links = pages.parsed(html / "chapters" / "05_bert.html").select("a.glossary-link")

@@ -171,7 +171,6 @@ def small_book(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return book
 
 
-@pytest.mark.slow
 def test_pages_of_a_known_repository(small_book: Path, tmp_path: Path):
     done = build_book(small_book, tmp_path, repository=ON_GITHUB)
     assert done.returncode == 0, done.stderr
@@ -198,7 +197,6 @@ def test_pages_of_a_known_repository(small_book: Path, tmp_path: Path):
     assert pages.parsed(html / "404.html").base["href"] == "/the.book/"
 
 
-@pytest.mark.slow
 def test_a_malformed_variable_stops_the_build(small_book: Path, tmp_path: Path):
     done = build_book(small_book, tmp_path, repository={"BOOK_REPOSITORY_URL": "me/book"})
     assert done.returncode != 0

@@ -261,6 +261,7 @@ def test_a_book_without_solutions_gives_no_key(html: Path, tmp_path: Path):
         make_key.write_keys(html, tmp_path / "key")
 
 
+@pytest.mark.slow
 def test_the_whole_edition_builds_strictly_without_a_leak(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

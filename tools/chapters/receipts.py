@@ -2,19 +2,23 @@
 """Measure what a chapter's run costs, and keep the receipt.
 
 Times, memory and versions go to ``data/runs/receipts.json``; the pages read it when they are built.
+Called as a command, it prints the notebooks, those that took longest first: two processes that take
+one after the other then end at about the same time.
 """
 
 import json
 import platform
 import threading
 import time
+from collections.abc import Iterable
 from importlib.metadata import version
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import psutil
 
-from tools.chapters.store import ROOT
+from tools.chapters.store import ROOT, notebook_paths
 
 RECEIPTS = ROOT / "data" / "runs" / "receipts.json"
 PACKAGES = ("torch", "numpy", "matplotlib", "transformers")
@@ -99,3 +103,25 @@ def store_receipt(chapter: str, receipt: dict[str, float]) -> None:
     receipts["unit"] = {"wall": "seconds", "cpu": "CPU-seconds", "peak": "megabytes, all processes"}
     RECEIPTS.parent.mkdir(parents=True, exist_ok=True)
     RECEIPTS.write_text(json.dumps(receipts, indent=1) + "\n", encoding="utf-8")
+
+
+def longest_first(paths: Iterable[Path]) -> list[Path]:
+    """Sort notebooks by the time of their last run; one that never ran comes first.
+
+    Args:
+        paths: Notebooks.
+
+    Returns:
+        The same, sorted.
+    """
+    known = json.loads(RECEIPTS.read_text(encoding="utf-8")) if RECEIPTS.exists() else {}
+    receipts = known.get("chapters", {})
+    return sorted(
+        paths,
+        key=lambda path: receipts.get(path.stem, {}).get("wall", float("inf")),
+        reverse=True,
+    )
+
+
+if __name__ == "__main__":
+    print(*(path.relative_to(ROOT) for path in longest_first(notebook_paths(ROOT))))

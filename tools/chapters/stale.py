@@ -11,7 +11,6 @@ outputs.
 import argparse
 import base64
 import io
-import json
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import takewhile
@@ -54,7 +53,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     except ChapterError as error:
         print(f"check stopped: {error}", file=sys.stderr)
         return 1
-    stale = sorted((path for path in paths if reasons[path]), key=_seconds, reverse=True)
+    stale = receipts.longest_first(path for path in paths if reasons[path])
     for path in sorted(stale):
         print(f"{path.stem}: stale: {'; '.join(reasons[path])}", flush=True)
     n_differing = sum(check_all(stale, root))
@@ -163,12 +162,6 @@ def _same_picture(stored: str | None, found: str | None) -> bool:
         return stored == found
     old, new = (image.imread(io.BytesIO(base64.b64decode(one))) for one in (stored, found))
     return old.shape == new.shape and bool(np.abs(old - new).max() <= NEAR)
-
-
-def _seconds(path: Path) -> float:
-    """Return how long a chapter took last time; one that never ran is started first."""
-    known = json.loads(receipts.RECEIPTS.read_text("utf-8")) if receipts.RECEIPTS.exists() else {}
-    return float(known.get("chapters", {}).get(path.stem, {}).get("wall", float("inf")))
 
 
 if __name__ == "__main__":
