@@ -31,6 +31,7 @@ def open_applet(visit: Visit, name: str, *, by_keyboard: bool = False) -> Locato
     """
     applet = find(visit, name)
     opener = applet.locator("button.open")
+    expect(opener).to_be_visible(timeout=MILLISECONDS)  # or an applet that is broken costs minutes
     opener.scroll_into_view_if_needed()
     if by_keyboard:
         opener.focus()

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
+from stand import StandVisitor, Window
+from stand import furnish as furnish_stand
 from visiting import Visitor
 from workshop import Workshop, furnish
 
@@ -43,10 +45,32 @@ def address(html: Path) -> Iterator[str]:
         yield served
 
 
+@pytest.fixture(scope="session")
+def stand_address(html: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the pages that hold nothing but their applets, see `stand`."""
+    folder = tmp_path_factory.mktemp("stand")
+    furnish_stand(html, folder)
+    with browsing.serve(folder) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def window(browser: Browser, stand_address: str) -> Iterator[Window]:
+    """The window in which one test of a module after the other opens its applet."""
+    with browser.new_context(service_workers="block") as context:
+        yield Window(context.new_page(), stand_address)
+
+
 @pytest.fixture
-def visit(browser: Browser, address: str) -> Iterator[Visitor]:
-    """What opens a page of the book: ``visit(path, width=…, theme=…)``, see `Visitor`."""
-    visitor = Visitor(browser, address)
+def visit(request: pytest.FixtureRequest) -> Iterator[Visitor]:
+    """What opens a page of the book: ``visit(path, width=…, theme=…)``, see `Visitor`.
+
+    A test marked `applet` gets of that page nothing but the applets.
+    """
+    if request.node.get_closest_marker("applet"):
+        visitor: Visitor = StandVisitor(request.getfixturevalue("window"))
+    else:
+        visitor = Visitor(request.getfixturevalue("browser"), request.getfixturevalue("address"))
     yield visitor
     visitor.close()
 

@@ -5,10 +5,12 @@ Three loads: in a wide light window, in a narrow dark one whose reader wants no 
 without scripts. Opening a chapter costs a second, so one load serves several checks.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import axe
+import pytest
 from playwright.sync_api import Page
 from visiting import Visitor
 
@@ -25,7 +27,28 @@ CHECKS = (
     "motion",
     "without scripts",
 )
+KINDS = (
+    "404.html",
+    "chapters/04_gpt.html",  # a chapter: formulas, figures, exercises, a quiz, applets
+    "chapters/92_models_and_costs.html",  # back matter that is a notebook
+    "chapters/architecture.html",  # text and tables alone
+    "chapters/index.html",  # the map of the book
+)
+"""One page of each kind."""
 OWN_CHECKS = Path(__file__).with_name("page_checks.js").read_text(encoding="utf-8")
+
+
+def one_of_each_kind(names: Iterable[str]) -> list[object]:
+    """Mark all pages as slow but one of each kind.
+
+    Args:
+        names: Pages.
+
+    Returns:
+        Values for `pytest.mark.parametrize`.
+    """
+    slow = pytest.mark.slow
+    return [pytest.param(name, marks=() if name in KINDS else slow) for name in names]
 
 
 def look(page: Page, check: str) -> list[str]:

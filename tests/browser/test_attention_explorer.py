@@ -29,7 +29,7 @@ from pretrain_lab.checkpoints import load_model
 PAGE = "chapters/02_transformer_toolkit.html"
 SENTENCE = "\nTo be, or not to be, that is the question:\n"
 NAMES = ("gpt_chars", "bert_chars", "t5_chars")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.applet
 
 
 def padding(length: int, n: int) -> Tensor:

@@ -129,7 +129,6 @@ class TestConstants:
             assert not numbers & set(typed), name
 
 
-@pytest.mark.slow
 class TestNumbers:
     @pytest.fixture
     def modules(self, visit: Visitor) -> Page:
@@ -190,7 +189,6 @@ class TestNumbers:
         assert got == pytest.approx(8 * 168 * 3600 * 4e14)
 
 
-@pytest.mark.slow
 class TestPanel:
     def test_all_budgets_of_the_chapter(self, visit: Visitor, repository: Path):
         panel = open_applet(visit(PAGE), "compute-budget")

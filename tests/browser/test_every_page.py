@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Every page of the built book, looked at in a browser: wide and narrow, light and dark.
 
-A page is opened three times for all its checks (see `surveying`). The root's ``index.html`` only
+A page is opened three times for all its checks (see `surveying`); `make test` looks at one page of
+each kind, the nightly run at all. The root's ``index.html`` only
 leads to the first page and has a test of its own.
 """
 
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
-from surveying import CHECKS, Survey, survey
+from surveying import CHECKS, Survey, one_of_each_kind, survey
 from visiting import Visitor
 
 from tools.checks import pages, weigh_pages
@@ -40,15 +41,15 @@ def test_the_list_of_pages_is_whole(html: Path):
     assert {name for name in built if not name.startswith("_static/")} == {*PAGES, "index.html"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", one_of_each_kind(PAGES))
 @pytest.mark.parametrize("check", CHECKS)
 def test_nothing_is_wrong(seen: Survey, check: str):
     assert seen.found[check] == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in pages.GENERATED])
+@pytest.mark.parametrize(
+    "name", one_of_each_kind(name for name in PAGES if name not in pages.GENERATED)
+)
 def test_the_recorded_weight_is_true(seen: Survey, name: str):
     recorded = json.loads(weigh_pages.RECORD.read_text(encoding="utf-8"))["pages"]
     command = "python -m tools.checks.weigh_pages"

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from scipy import stats
 from visiting import Visitor
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.applet
 
 
 def run_rules(page: Page, expression: str, argument: object = None) -> Any:

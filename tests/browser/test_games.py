@@ -14,7 +14,7 @@ from visiting import Visit, Visitor
 
 from pretrain_lab.checkpoints import load_model
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.applet
 
 
 def scores(panel: Locator) -> dict[str, list[float]]:

@@ -24,7 +24,7 @@ from pretrain.generation import filter_probs, generate
 
 PAGE = "chapters/04_gpt.html"
 PROMPT = "JULIET:\nO, what a"
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.applet
 
 
 @pytest.fixture(scope="module")

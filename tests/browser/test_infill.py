@@ -17,7 +17,6 @@ from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.scoring.bayes_rescoring import rescored_log_probs
 from pretrain_lab.scoring.spans import bert_span_log_probs, gpt_span_log_probs
 
-pytestmark = pytest.mark.slow
 CASES = [  # length of the text, gaps
     (33, [(18, 22)]),
     (62, [(1, 2)]),

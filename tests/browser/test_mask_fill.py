@@ -19,7 +19,7 @@ from pretrain.evaluation import blank_log_probs
 from pretrain_lab.checkpoints import load_model
 
 PAGE = "chapters/05_bert.html"
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.applet
 
 
 def shares(sentence: str, place: int) -> dict[str, float]:

@@ -23,7 +23,6 @@ from pretrain.span_corruption import apply_spans
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 
-pytestmark = pytest.mark.slow
 NAMES = ("gpt_chars", "bert_chars", "t5_chars")
 N_TEXTS = 30  # of each kind: cut from unseen plays, and drawn at random
 N_HELD_OUT = 40

@@ -29,7 +29,7 @@ NAME = "span-corruption"
 START = "Now is the winter of our discontent"
 CUTS = [(11, 17), (21, 24)]
 NAMES = {"</s>": "⟨end⟩", "\n": "↵", " ": "␣"}
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.applet
 
 
 def task_of(sentence: str, cuts: list[tuple[int, int]]) -> SpanCorrupted:

@@ -29,7 +29,7 @@ from pretrain_lab.scoring.spans import bert_span_log_probs, gpt_span_log_probs, 
 PAGE = "chapters/07_worldview.html"
 NAME = "three-models"
 START, HIDDEN = "Fair is foul, and foul is fair.", (8, 12)
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.applet
 
 
 def in_bits(log_probs: torch.Tensor) -> float:

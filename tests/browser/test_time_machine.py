@@ -27,7 +27,7 @@ from pretrain_lab.paths import CHECKPOINTS, data_file
 PAGES = {"gpt": "chapters/04_gpt.html", "bert": "chapters/05_bert.html"}
 RECORD = json.loads(data_file("runs", "time_machine.json").read_text(encoding="utf-8"))
 LINE = RECORD["line"]
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.applet
 
 
 def steps(kind: str) -> list[int]:

@@ -22,7 +22,7 @@ from visiting import Visitor
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.applet
 PAGE = "chapters/03_tokens.html"
 KINDS = ("bpe", "wordpiece", "unigram")
 N_STRINGS = 2_400

@@ -130,7 +130,7 @@ class Visitor:
         own = "file://" if path.startswith("file://") else self.address
         visit = Visit(context.new_page())
         self.visits.append((visit, may_fail or bool(missing)))
-        _listen(visit, own)
+        listen(visit, own)
         context.route(re.compile(f"^(?!{re.escape(own)}|data:|blob:)"), _refuse(visit))
         for pattern in missing:
             context.route(pattern, lambda route: route.fulfill(status=404))
@@ -170,8 +170,13 @@ def _refuse(visit: Visit) -> Callable[[Route], None]:
     return refuse
 
 
-def _listen(visit: Visit, own: str) -> None:
-    """Note errors and requests that fail, from now on."""
+def listen(visit: Visit, own: str) -> None:
+    """Note errors and requests that fail, from now on.
+
+    Args:
+        visit: What the page is noted in.
+        own: The address of the served folder.
+    """
     page = visit.page
     refused = set()
     document_of: dict[Request, int] = {}
