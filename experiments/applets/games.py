@@ -14,7 +14,6 @@ import base64
 import json
 import math
 import re
-import time
 from typing import Any
 
 import torch
@@ -31,7 +30,7 @@ from experiments.ch05_bert.book_bert_evaluation import (
 )
 from experiments.ch05_bert.evaluation import SEED as BERT_SEED
 from experiments.ch05_bert.evaluation import SEQ_LEN
-from experiments.ch05_bert.setup import write_run
+from experiments.common.records import Clock, write_run
 from pretrain.evaluation import blank_log_probs, left_log_probs
 from pretrain.objectives import random_windows
 from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
@@ -168,8 +167,8 @@ GAMES = {"fill_blank": fill_blank, "next_letter": next_letter, "be_bert": be_ber
 def main() -> None:
     """Ask everything and write the files."""
     for name, ask in GAMES.items():
-        started, cpu_started = time.time(), time.process_time()
-        write_run(name, ask(), started=started, cpu_started=cpu_started, folder=FOLDER)
+        clock = Clock()
+        write_run(name, ask(), clock, folder=FOLDER)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ most about a blank, and until then it only knows how frequent each token is.
 
 import argparse
 import hashlib
-import platform
 import tempfile
 import time
 from collections.abc import Callable
@@ -28,6 +27,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from experiments.book_models.vocabularies import RECIPES, book_texts
+from experiments.common.records import versions
 from pretrain.bert import BERT
 from pretrain.evaluation import bits
 from pretrain.objectives import IGNORE_INDEX, BatchLoss, Corrupted, corrupt_mlm, note_settings
@@ -244,7 +244,7 @@ def make_card(
         "validation_rows": "of the stage's own length: do not compare between stages",
         "cpu_seconds_of_last_session": round(time.process_time()),
         "flaws": "Reads lower case only; knows plays of 1600 and film reviews of 2002.",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": versions(),
     }
 
 

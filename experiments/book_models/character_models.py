@@ -15,7 +15,6 @@ character, sentinels included. What is special to T5 on characters is in `t5_cha
 
 import argparse
 import hashlib
-import platform
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,6 +26,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from experiments.book_models.t5_chars import SPECIALS, evaluate_t5_chars, match_sentinels, span_loss
+from experiments.common.records import versions
 from pretrain.bert import BERT
 from pretrain.evaluation import masked_log_probs, token_losses
 from pretrain.gpt import GPT
@@ -324,7 +324,7 @@ def main() -> None:
         "first_losses_nats": [round(value, 5) for value in history.losses[:20]],
         "validation_loss_nats": [[s, round(v, 5)] for s, v in history.evaluations],
         "cpu_seconds_of_last_session": round(time.process_time() - started),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": versions(),
     }
     file = CHECKPOINTS / f"{FILE_NAMES[name]}.safetensors"
     save_model(file, parts.model, tokenizer, card)  # type: ignore[arg-type]

@@ -20,7 +20,6 @@ one objective, `--quick` takes a few steps of each and stores nothing.
 import argparse
 import hashlib
 import json
-import platform
 import tempfile
 import time
 from functools import cache
@@ -30,7 +29,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from experiments.ch05_bert.setup import rounded
 from experiments.ch07_worldview.questions import SEQ_LEN, TOKENIZER
 from experiments.ch07_worldview.three_objectives import (
     BUDGET,
@@ -44,6 +42,7 @@ from experiments.ch07_worldview.three_objectives import (
     plan,
     totals,
 )
+from experiments.common.records import rounded, versions
 from pretrain.evaluation import evaluating
 from pretrain_lab.checkpoints import save_model
 from pretrain_lab.corpora.loading import (
@@ -200,7 +199,7 @@ def make_card(name: str, seed: int, model: Any, found: dict[str, Any]) -> dict[s
         **found,
         "unseen_text": "reviews and plots of validation films; losses of two objectives differ",
         "flaws": "Reads 64 tokens at most; the vocabulary was made from the plays alone.",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": versions(),
     }
 
 

@@ -19,7 +19,6 @@ Left out: more than one seed, so the steps at which something appears belong to 
 import argparse
 import math
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ from experiments.book_models.snapshot_answers import (
     sign_reader,
     speech_starts,
 )
-from experiments.ch05_bert.setup import rounded, write_run
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain.objectives import causal_lm_loss, masked_lm_loss
@@ -204,14 +203,14 @@ def main() -> None:
     """Run the study and write both records."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     if parser.parse_args().quick:
         with tempfile.TemporaryDirectory() as folder:
             print(study(Path(folder), quick=True)[1])
         return
     result, weights = study(WEIGHTS, quick=False)
     for name, record in (("time_machine", result), ("time_machine_weights", weights)):
-        write_run(name, rounded(record, 4), started=started, cpu_started=cpu_started)
+        write_run(name, rounded(record, 4), clock)
 
 
 if __name__ == "__main__":

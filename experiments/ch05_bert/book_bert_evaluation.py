@@ -13,7 +13,6 @@ A blank hides one token of one text, which may be a word, a piece of a word or a
 
 import argparse
 import json
-import time
 from typing import Any, NamedTuple
 
 import torch
@@ -22,7 +21,7 @@ from torch import Generator, Tensor
 from experiments.book_models.book_bert import NAME, SHAPE, VOCABULARY, Text, encode_texts
 from experiments.book_models.vocabularies import book_texts
 from experiments.ch05_bert.evaluation import n_gram_log_probs, score
-from experiments.ch05_bert.setup import rounded, write_run
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.bert import BERT
 from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
 from pretrain_lab.checkpoints import load_model
@@ -228,7 +227,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     tokenizer = load_tokenizer(VOCABULARY)
     train = encode_texts(book_texts("train"), tokenizer)
     models = load_models(tokenizer, train, quick=quick)
@@ -252,7 +251,7 @@ def main() -> None:
     if quick:
         print(json.dumps(rounded(result, 3), indent=1))
         return
-    write_run("book_bert", result, started=started, cpu_started=cpu_started)
+    write_run("book_bert", result, clock)
 
 
 if __name__ == "__main__":

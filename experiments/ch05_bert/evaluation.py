@@ -8,14 +8,14 @@ Options --gpt and --bert name other checkpoints, --small asks a tenth of the que
 """
 
 import argparse
-import time
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from experiments.ch05_bert.setup import load_ids, write_run
+from experiments.ch05_bert.setup import load_ids
 from experiments.ch05_bert.typos import judge_correctors
+from experiments.common.records import Clock, write_run
 from pretrain.bert import BERT
 from pretrain.evaluation import bits, blank_log_probs, left_log_probs, masked_log_probs, top_k_hits
 from pretrain.gpt import GPT
@@ -307,7 +307,7 @@ def main() -> None:
     parser.add_argument("--bert", default="bert_chars")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     share = 10 if options.small else 1
     tokenizer, ids = load_ids(load_model(options.bert)[1])
     models = load_models(options.gpt, options.bert, ids)
@@ -325,7 +325,7 @@ def main() -> None:
     result["spans"] = judge_spans(models, ids, N_SPANS // share)
     print("spans", flush=True)
     result["typos"] = judge_correctors(models["gpt"], models["bert"], tokenizer, share)
-    write_run("bert_evaluation", result, started=started, cpu_started=cpu_started)
+    write_run("bert_evaluation", result, clock)
 
 
 if __name__ == "__main__":

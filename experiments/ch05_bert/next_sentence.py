@@ -28,7 +28,6 @@ result and writes nothing.
 import argparse
 import copy
 import json
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -45,7 +44,7 @@ from experiments.ch05_bert.pair_probes import (
     judge_model,
     judge_words,
 )
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
+from experiments.common.records import Clock, rounded, seed_interval, write_run
 from pretrain.bert import BERT
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm, masked_lm_loss
 from pretrain.training import fit
@@ -253,7 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     result = {
         "question": "What does next-sentence prediction learn from plays, and what is it easy by?",
         "unit": "shares of pairs; AUC; nats per masked token",
@@ -266,7 +265,7 @@ def main() -> None:
     if quick:
         print(json.dumps(rounded(result, 3), indent=1))
         return
-    write_run("next_sentence", result, started=started, cpu_started=cpu_started)
+    write_run("next_sentence", result, clock)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ what it would record, and writes nothing.
 
 import argparse
 import json
-import time
 from typing import Any
 
 import torch
@@ -20,7 +19,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from experiments.book_models.character_models import RECIPES
-from experiments.ch05_bert.setup import rounded, write_run
 from experiments.ch06_t5.ngram_rivals import (
     fit_counts,
     judge_left,
@@ -46,6 +44,7 @@ from experiments.ch06_t5.setup import (
     write_told,
     written_spans,
 )
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.t5 import T5
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
@@ -233,7 +232,7 @@ def main() -> None:
     parser.add_argument("--model", default="t5_subwords")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     n = 30 if options.quick else N_WINDOWS
     model, tokenizer = load(options.model, quick=options.quick)
     asked = ask(tokenizer, split_ids(tokenizer, "test"), n, seed=SEED)
@@ -259,7 +258,7 @@ def main() -> None:
     if options.quick:
         print(json.dumps(rounded(result), indent=1))
     else:
-        write_run("t5_evaluation", result, started=started, cpu_started=cpu_started)
+        write_run("t5_evaluation", result, clock)
 
 
 if __name__ == "__main__":

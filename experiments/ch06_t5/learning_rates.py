@@ -13,14 +13,13 @@ Plain AdamW moves every entry by about the learning rate. T5's parameters are dr
 
 import argparse
 import json
-import time
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from experiments.book_models.character_models import RECIPES, sentinels_of
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
+from experiments.common.records import Clock, rounded, seed_interval, write_run
 from pretrain.objectives import shift_right, span_corruption_loss
 from pretrain.span_corruption import corrupt_spans
 from pretrain.t5 import T5
@@ -125,9 +124,9 @@ def main() -> None:
     if parser.parse_args().quick:
         print(json.dumps(rounded(study((0, 1), 6), 3)))
         return
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     result = study(SEEDS, N_STEPS)
-    write_run("t5_rates", result, started=started, cpu_started=cpu_started)
+    write_run("t5_rates", result, clock)
 
 
 if __name__ == "__main__":

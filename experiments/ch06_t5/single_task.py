@@ -12,12 +12,10 @@ blame; it does not say what in the mixture.
 
 import argparse
 import json
-import time
 from typing import Any
 
 from torch import Generator
 
-from experiments.ch05_bert.setup import rounded, write_run
 from experiments.ch06_t5.task_scores import judge_class, mean
 from experiments.ch06_t5.text_to_text import (
     DROPOUT_PROB,
@@ -33,6 +31,7 @@ from experiments.ch06_t5.text_to_text import (
     read_examples,
     start_model,
 )
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.t5 import T5
 from pretrain.training import fit
 from pretrain_lab.finetuning.text_to_text import task_loss
@@ -91,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     tokenizer = load_tokenizer("plays_bpe")
     train, unseen = read_examples(quick=quick)
     tasks: dict[str, Any] = {}
@@ -112,7 +111,7 @@ def main() -> None:
     if quick:
         print(json.dumps(rounded(result), indent=1)[:1500])
         return
-    write_run("text_to_text_alone", result, started=started, cpu_started=cpu_started)
+    write_run("text_to_text_alone", result, clock)
 
 
 if __name__ == "__main__":

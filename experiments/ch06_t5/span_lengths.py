@@ -18,15 +18,14 @@ A mean length of 1.2 stands for noise that is drawn token by token: at 15 %, its
 
 import argparse
 import json
-import time
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from experiments.book_models.character_models import sentinels_of
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
 from experiments.ch06_t5.setup import split_ids, taken, target_log_probs, text_only, write_told
+from experiments.common.records import Clock, rounded, seed_interval, write_run
 from pretrain.evaluation import bits
 from pretrain.objectives import random_windows, span_corruption_loss
 from pretrain.span_corruption import apply_spans, count_spans
@@ -185,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     tokenizer = load_tokenizer("plays_bpe")
     ids = {split: split_ids(tokenizer, split) for split in ("train", "test")}
     stages = [(*s[:2], 5, *s[3:]) for s in STAGES] if quick else list(STAGES)
@@ -218,7 +217,7 @@ def main() -> None:
             },
         }
         if n_seeds > 1:
-            write_run("t5_spans", study, started=started, cpu_started=cpu_started)
+            write_run("t5_spans", study, clock)
     if quick:
         print(json.dumps(rounded(study), indent=1))
 

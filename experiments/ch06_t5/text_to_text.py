@@ -30,7 +30,6 @@ import torch
 from torch import Generator
 
 from experiments.book_models.character_models import sentinels_of
-from experiments.ch05_bert.setup import rounded, write_run
 from experiments.ch06_t5.setup import split_ids
 from experiments.ch06_t5.task_scores import (
     judge_class,
@@ -41,6 +40,7 @@ from experiments.ch06_t5.task_scores import (
     mean,
     spread,
 )
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.objectives import span_corruption_loss
 from pretrain.t5 import T5
 from pretrain.training import fit
@@ -235,7 +235,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     tokenizer = load_tokenizer("plays_bpe")
     train, unseen = read_examples(quick=quick)
     arms = {arm: run_arm(arm, tokenizer, train, unseen, quick=quick) for arm in STAGES}
@@ -252,7 +252,7 @@ def main() -> None:
         print(json.dumps(rounded(result), indent=1))
         return
     save_model(CHECKPOINTS / "t5_tasks.safetensors", model, tokenizer, card)
-    write_run("text_to_text", result, started=started, cpu_started=cpu_started)
+    write_run("text_to_text", result, clock)
     for arm in STAGES:
         for number in range(len(STAGES[arm])):
             run_file(arm, number).unlink(missing_ok=True)  # or the next run would find itself done

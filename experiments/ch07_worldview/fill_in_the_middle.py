@@ -28,7 +28,6 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
 from experiments.ch07_worldview.generation import ROUNDS, study_generation
 from experiments.ch07_worldview.hmm_infilling import study_source
 from experiments.ch07_worldview.questions import (
@@ -43,6 +42,7 @@ from experiments.ch07_worldview.questions import (
 )
 from experiments.ch07_worldview.record import no_seeds, over_items
 from experiments.ch07_worldview.three_objectives import load_ids, new_model
+from experiments.common.records import Clock, rounded, seed_interval, write_run
 from pretrain.generation import generate
 from pretrain.gpt import GPT
 from pretrain.training import fit
@@ -310,7 +310,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--tune", action="store_true")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     ids, quick = load_ids(), options.quick
     sizes, budget = (QUICK_SIZES, 1e9) if quick else (SIZES, BUDGET)
     seeds = options.seeds[:2] if quick else options.seeds
@@ -337,7 +337,7 @@ def main() -> None:
     if quick:
         print(json.dumps(rounded(result, 3)))
         return
-    write_run("fill_the_middle", result, started=started, cpu_started=cpu_started)
+    write_run("fill_the_middle", result, clock)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from experiments.ch05_bert.setup import seed_interval
 from experiments.ch07_worldview.known_entropy import (
     OFFSET,
     SOURCE,
@@ -23,6 +22,7 @@ from experiments.ch07_worldview.known_entropy import (
     sample_ids,
     taken,
 )
+from experiments.common.records import seed_interval
 from pretrain.evaluation import evaluating
 from pretrain.gpt import GPT
 from pretrain.objectives import BatchLoss

@@ -25,7 +25,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
+from experiments.common.records import Clock, rounded, seed_interval, write_run
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain.objectives import (
@@ -312,9 +312,9 @@ def main() -> None:
         return
     if not 3 <= len(set(options.seeds)) == len(options.seeds) <= 5:
         parser.error(f"expected three to five different seeds, got {options.seeds}")
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     result = study(options.seeds, RECIPE | {"n_steps": options.steps})
-    write_run("known_entropy", result, started=started, cpu_started=cpu_started)
+    write_run("known_entropy", result, clock)
 
 
 if __name__ == "__main__":

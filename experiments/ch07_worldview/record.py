@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from experiments.ch05_bert.setup import seed_interval
 from experiments.ch07_worldview.questions import SETTINGS
+from experiments.common.records import seed_interval
 from pretrain_lab.statistics.intervals import bootstrap_interval
 
 

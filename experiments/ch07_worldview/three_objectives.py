@@ -28,7 +28,6 @@ nothing; `--quick` tries everything in some 40 seconds and stores nothing. A sta
 import argparse
 import hashlib
 import json
-import platform
 import tempfile
 import time
 from pathlib import Path
@@ -37,7 +36,6 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
 from experiments.ch07_worldview.probes import (
     N_SENTENCES,
     Task,
@@ -72,6 +70,7 @@ from experiments.ch07_worldview.record import (
     no_seeds,
     over_items,
 )
+from experiments.common.records import Clock, rounded, seed_interval, versions, write_run
 from pretrain.bert import BERT
 from pretrain.evaluation import evaluating
 from pretrain.gpt import GPT
@@ -353,7 +352,7 @@ def store(name: str, model: Any, result: dict[str, Any]) -> None:
         "own_loss_nats": result["own_loss"],
         "blank_bits": mean(result["blanks"]["own"]["bits"]),
         "cpu_seconds": round(result["cpu_seconds"]),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": versions(),
     }
     save_model(CHECKPOINTS / f"worldview_{name}.safetensors", model, TOKENIZER, rounded(card))
 
@@ -480,7 +479,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--tune", action="store_true")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     ids = load_ids()
     names = [name for name in RECIPES if name in options.only]
     if options.quick:
@@ -493,7 +492,7 @@ def main() -> None:
         models = {name: load_model(f"worldview_{name}")[0] for name in names}
         whole = ask_whole(models, ids["test"], N_WHOLE)
         record = gather(runs, ids, tasks, options.seeds, whole)
-        write_run("three_objectives", record, started=started, cpu_started=cpu_started)
+        write_run("three_objectives", record, clock)
     return None
 
 

@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.book_models.mini_models import digest, mini_file
-from experiments.ch05_bert.setup import rounded, write_run
 from experiments.ch08_labels.data import N_LABELS, SIZES, TUNED_AT, USED, labelled
 from experiments.ch08_labels.method_table import ARMS, BATCH_SIZE, CURVE, STEPS
 from experiments.ch08_labels.methods import Outcome, run
 from experiments.ch08_labels.record import make_record
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.run_state import replacing
 from pretrain_lab.paths import CHECKPOINTS
 
@@ -188,7 +188,7 @@ def quick(names: list[str]) -> None:
     print(json.dumps(rounded(record, 3)))
 
 
-def write(started: float, cpu_started: float) -> None:
+def write(clock: Clock) -> None:
     """Write the record of the arms that are complete, and name the others in it."""
     ledgers = {name: Ledger(name, kept=True).found for name in ARMS}
     done = {
@@ -197,7 +197,7 @@ def write(started: float, cpu_started: float) -> None:
         if all(len(found["runs"].get(str(n), {})) >= len(ARMS[name].seeds) for n in N_LABELS)
     }
     record = make_record(done, 2000)
-    write_run("label_study", record, started=started, cpu_started=cpu_started)
+    write_run("label_study", record, clock)
     print(f"written; missing: {record['missing'] or 'nothing'}")
 
 
@@ -209,11 +209,11 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     if options.quick:
         return quick(options.arms)
     if options.write:
-        return write(started, cpu_started)
+        return write(clock)
     for name in options.arms:
         complete(name, Ledger(name, kept=True), seeds_of(name, options.seeds), USED)
     return None

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.ch05_bert.setup import seed_interval
 from experiments.ch07_worldview.questions import SEQ_LEN
 from experiments.ch08_labels.data import (
     SIZES,
@@ -20,6 +19,7 @@ from experiments.ch08_labels.data import (
 )
 from experiments.ch08_labels.method_table import ARMS, BATCH_SIZE, CURVE, STEPS
 from experiments.ch08_labels.methods import load_backbone
+from experiments.common.records import seed_interval
 from experiments.common.statistics import (
     Array,
     Draws,

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.ch05_bert.setup import seed_interval
 from experiments.ch09_finetuning import forgetting as tuning_forgetting
 from experiments.ch09_finetuning import label_quality as tuning_labels
 from experiments.ch09_finetuning import methods as tuning_methods
 from experiments.ch09_finetuning import other_heads as tuning_tasks
 from experiments.ch09_finetuning.methods import METHODS, SEEDS
+from experiments.common.records import seed_interval
 from experiments.common.statistics import Draws, by_film, difference, draw, film_interval
 from pretrain_lab.statistics.intervals import wilson_interval
 

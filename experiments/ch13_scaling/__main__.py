@@ -29,13 +29,13 @@ from typing import Any
 
 import torch
 
-from experiments.ch05_bert.setup import rounded
 from experiments.ch13_scaling import analysis, plan
 from experiments.ch13_scaling import isoflop_curves as curves
 from experiments.ch13_scaling import prediction as predicting
 from experiments.ch13_scaling.plan import Cell
 from experiments.ch13_scaling.runs import VOCAB_SIZE, RateRule, best_rate, run
 from experiments.common.memory import FinishedArms
+from experiments.common.records import rounded
 
 Get = Callable[..., Any]
 """Gives the result of an arm: its name, a function and what the function takes."""

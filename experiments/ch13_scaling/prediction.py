@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.ch05_bert.setup import rounded
 from experiments.ch13_scaling import plan
 from experiments.ch13_scaling.analysis import Losses, law_record, name_of, parameters, to_runs
 from experiments.ch13_scaling.plan import Cell
 from experiments.ch13_scaling.runs import VOCAB_SIZE
+from experiments.common.records import rounded
 from pretrain.run_state import replacing
 from pretrain_lab.paths import RUNS
 from pretrain_lab.scaling.bootstrap import AnyLaw, percentiles, residuals

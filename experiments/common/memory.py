@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from experiments.ch05_bert.setup import rounded, write_run
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.run_state import replacing
 from pretrain_lab.paths import RUNS
 
@@ -74,7 +74,6 @@ class FinishedArms:
         if self.path is None:
             print(json.dumps(rounded(record), indent=1))
             return
-        spent = time.process_time() - self.cpu_seconds
-        folder = self.path.parent
-        write_run(self.name, record, started=self._started, cpu_started=spent, folder=folder)
+        clock = Clock(self._started, time.process_time() - self.cpu_seconds)
+        write_run(self.name, record, clock, folder=self.path.parent)
         self.path.unlink(missing_ok=True)

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from experiments.ch05_bert.setup import seed_interval
 from experiments.ch08_compression.code_lengths import code_lengths
+from experiments.common.records import seed_interval
 from pretrain.gpt import GPT
 from pretrain.objectives import BatchLoss, causal_lm_loss
 from pretrain.training import fit

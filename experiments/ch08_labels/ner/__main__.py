@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.book_models.mini_models import digest
-from experiments.ch05_bert.setup import seed_interval
 from experiments.ch08_labels.ner.data import SIZES, TUNED_AT, n_passages, passages
 from experiments.ch08_labels.ner.methods import ALL_STEPS, ARMS, STEPS, run
 from experiments.common.memory import FinishedArms
+from experiments.common.records import seed_interval
 from experiments.common.statistics import middle, needed_labels, times_the_labels
 from pretrain_lab.tasks.character_ner import TAGS
 from pretrain_lab.tasks.rule_baselines import mark_unseen, name_rules, name_scores, name_spans
