@@ -32,7 +32,7 @@ from experiments.ch08_compression.code_lengths import (
     per_part,
     xz,
 )
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
 from pretrain.gpt import GPT
 from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
 from pretrain_lab.checkpoints import load_model
@@ -146,7 +146,7 @@ def judge_reviews(text: str) -> dict[str, Any]:
 
 
 def judge_counts(
-    arms: FinishedArms, ids: dict[str, np.ndarray], ends: list[int], n_symbols: int, order: int
+    arms: ArmCache, ids: dict[str, np.ndarray], ends: list[int], n_symbols: int, order: int
 ) -> dict[str, Any]:
     """Code the text with counts: frozen or learning, having read the training plays or not.
 
@@ -191,7 +191,7 @@ def pay_for(sizes: dict[str, Any], ways: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def study(texts: dict[str, Any], n_coded: int, arms: FinishedArms) -> dict[str, Any]:
+def study(texts: dict[str, Any], n_coded: int, arms: ArmCache) -> dict[str, Any]:
     """Measure all ways.
 
     Args:
@@ -248,7 +248,7 @@ def main(*, quick: bool) -> None:
     """Run the study and write it, or try it on little text and print it."""
     texts = load_texts(quick=quick)
     sizes = [len(part) for part in (*texts["plays"], texts["train"], texts["reviews"])]
-    arms = FinishedArms("compression", {"sizes": sizes, "coded": N_CODED}, keep=not quick)
+    arms = ArmCache("compression", {"sizes": sizes, "coded": N_CODED}, keep=not quick)
     arms.conclude(
         {
             "question": "How many bits does a character of unseen plays cost?",

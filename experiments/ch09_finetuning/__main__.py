@@ -27,7 +27,7 @@ from experiments.ch09_finetuning import peft_parity as tuning_peft
 from experiments.ch09_finetuning import pitfalls as tuning_pitfalls
 from experiments.ch09_finetuning.methods import METHODS, SEEDS, TUNING_SEED, run_method, share
 from experiments.ch09_finetuning.record import record
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
 
 Get = Callable[..., Any]
 """Gives the result of an arm: its name, a function and what the function takes."""
@@ -184,7 +184,7 @@ def main() -> None:
         "n_labels": tuning_methods.N_LABELS, "n_epochs": tuning_methods.N_EPOCHS,
         "sizes": tuning_tasks.SIZES, "asked": tuning_methods.SIZES,
     }  # fmt: skip
-    arms = FinishedArms("fine_tuning", settings, keep=not chosen.quick)
+    arms = ArmCache("fine_tuning", settings, keep=not chosen.quick)
 
     def get(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Compute an arm unless it is there, and say so."""

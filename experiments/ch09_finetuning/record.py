@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.ch09_finetuning import forgetting as tuning_forgetting
 from experiments.ch09_finetuning import label_quality as tuning_labels
@@ -13,11 +12,17 @@ from experiments.ch09_finetuning import methods as tuning_methods
 from experiments.ch09_finetuning import other_heads as tuning_tasks
 from experiments.ch09_finetuning.methods import METHODS, SEEDS
 from experiments.common.records import seed_interval
-from experiments.common.statistics import Draws, by_film, difference, draw, film_interval
-from pretrain_lab.statistics.intervals import wilson_interval
-
-Array = NDArray[np.float64]
-N_RESAMPLES = 2000
+from experiments.common.statistics import (
+    N_RESAMPLES,
+    Array,
+    Draws,
+    by_film,
+    difference,
+    draw,
+    film_interval,
+    middle,
+)
+from pretrain_lab.statistics.intervals import percentiles, wilson_interval
 
 
 def record(found: dict[str, Any]) -> dict[str, Any]:
@@ -125,8 +130,8 @@ def pitfall_rows(found: dict[str, Any]) -> dict[str, Any]:
 
 def spread_of(values: list[float]) -> dict[str, float]:
     """Give the mean over draws, and the range of the middle 90 %."""
-    low, high = np.quantile(values, [0.05, 0.95])
-    return {"mean": float(np.mean(values)), "low": float(low), "high": float(high)}
+    low, high = percentiles(values, 0.9)
+    return {"mean": float(np.mean(values)), "low": low, "high": high}
 
 
 def label_rows(
@@ -178,8 +183,7 @@ def mean_interval(values: Array, *, seed: int = 0) -> dict[str, float]:
     """Give a mean with its bootstrap interval over rows."""
     rng = np.random.default_rng(seed)
     drawn = values[rng.integers(len(values), size=(N_RESAMPLES, len(values)))].mean(axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return {"mean": float(values.mean()), "low": float(low), "high": float(high)}
+    return middle(values.mean(), drawn)
 
 
 def forgetting_rows(found: dict[str, Any]) -> dict[str, Any]:
@@ -222,12 +226,11 @@ def name_rows(found: dict[str, Any]) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     drawn = rng.integers(counts.shape[1], size=(N_RESAMPLES, counts.shape[1]))
     totals = np.stack([run[drawn].sum(axis=1) for run in counts])  # (seeds, resamples, 3)
-    low, high = np.quantile(f1_of(totals).mean(axis=0), [0.025, 0.975])
     sums = counts.sum(axis=1)
     plays = found["runs"][0]["plays"]
     return {
         "lr": found["lr"], "tried": found["tried"], "n_train": tuning_tasks.SIZES["names"]["train"],
-        "f1": {"mean": float(f1_of(sums).mean()), "low": float(low), "high": float(high)},
+        "f1": middle(f1_of(sums).mean(), f1_of(totals).mean(axis=0)),
         "precision": float((sums[:, 2] / np.maximum(sums[:, 0], 1)).mean()),
         "recall": float((sums[:, 2] / np.maximum(sums[:, 1], 1)).mean()),
         "by_seed": f1_of(sums).tolist(),

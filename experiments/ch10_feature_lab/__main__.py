@@ -26,7 +26,7 @@ from experiments.ch10_feature_lab.spaces import (
     sentiment_record,
     word_senses,
 )
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
 
 FULL: dict[str, Any] = {
     "space_models": ["minilm", "smollm2", "book_bert"],
@@ -107,7 +107,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
     settings = QUICK if quick else FULL
-    kept = FinishedArms("feature_lab", settings, keep=not quick)
+    kept = ArmCache("feature_lab", settings, keep=not quick)
     results = {}
     for name, compute in arms_of(settings).items():
         results[name] = kept.get(name, compute)

@@ -43,8 +43,8 @@ from experiments.ch11_few_shot.tasks import (
     sum_items,
     word_items,
 )
-from experiments.common.in_context_statistics import summary
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
+from experiments.common.statistics import summary
 from pretrain_lab.corpora.loading import load_reviews
 
 SETTINGS: dict[str, Any] = {
@@ -149,7 +149,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
     settings = {**SETTINGS, **QUICK} if quick else SETTINGS
-    arms = FinishedArms("in_context", settings, keep=not quick)
+    arms = ArmCache("in_context", settings, keep=not quick)
     study = Study(settings, arms)
     parts = (
         curve,

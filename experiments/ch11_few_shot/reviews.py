@@ -19,8 +19,8 @@ from experiments.ch11_few_shot.tasks import (
     decoder,
     review_demonstrations,
 )
-from experiments.common.in_context_statistics import compare, summary
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
+from experiments.common.statistics import compare, summary
 from pretrain_lab.corpora.loading import load_reviews
 from pretrain_lab.prompting.templates import Template, relabel
 
@@ -37,7 +37,7 @@ class Study:
         hits: Hits of every arm on reviews, for paired comparisons.
     """
 
-    def __init__(self, settings: dict[str, Any], arms: FinishedArms) -> None:
+    def __init__(self, settings: dict[str, Any], arms: ArmCache) -> None:
         """Draw the reviews that all arms are asked about."""
         self.settings, self.arms = settings, arms
         self.reviews = balanced_reviews(load_reviews("test"), settings["n_reviews"], seed=0)

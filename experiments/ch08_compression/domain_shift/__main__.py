@@ -21,12 +21,12 @@ from functools import partial
 from typing import Any
 
 from experiments.ch08_compression.domain_shift import genres, reviews
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 
 
-def study_genres(arms: FinishedArms, *, quick: bool) -> dict[str, Any]:
+def study_genres(arms: ArmCache, *, quick: bool) -> dict[str, Any]:
     """Run all folds of the first study."""
     _, tokenizer = load_model("gpt_chars")  # only its characters
     plays = {
@@ -53,7 +53,7 @@ def study_genres(arms: FinishedArms, *, quick: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def study_reviews(arms: FinishedArms, *, quick: bool) -> dict[str, Any]:
+def study_reviews(arms: ArmCache, *, quick: bool) -> dict[str, Any]:
     """Run all arms and seeds of the second study."""
     texts = reviews.load_texts(quick=quick)
     n_steps = 6 if quick else reviews.N_STEPS
@@ -94,7 +94,7 @@ def main(*, quick: bool) -> None:
         "genres": [genres.GENRE_SHAPE, genres.GENRE_FIT, genres.ORDER, genres.N_FOLDS],
         "reviews": [reviews.N_STEPS, reviews.BATCH, reviews.RATES, reviews.N_TEST, reviews.N_CURVE],
     }
-    arms = FinishedArms("domain_shift", settings, keep=not quick)
+    arms = ArmCache("domain_shift", settings, keep=not quick)
     record = {
         "question": "What is a model worth on another kind of text?",
         "unit": "bits per character",
