@@ -7,7 +7,7 @@ lines of unseen plays whose rest is guessed letter by letter, and the frequencie
 characters (the GPT answers in the page); be_bert.json, the first eight blanks of
 bert_evaluation.json, as Chapter 5 asks them, with the answers of its three readers.
 
-The questions are drawn by `applet_questions.py`.
+The questions are drawn by `questions`.
 """
 
 import base64
@@ -83,7 +83,7 @@ def fill_blank() -> dict[str, Any]:
     tokenizer = load_tokenizer(VOCABULARY)
     questions = draw_questions(tokenizer)
     train = encode_texts(book_texts("train"), tokenizer)
-    models = load_models(tokenizer, train, quick=False)
+    models = load_models(tokenizer, train)
     recorded = json.loads((RUNS / f"{NAME}.json").read_text(encoding="utf-8"))["counts"]["chosen"]
     reach = [int(digit) for digit in re.findall(r"\d+", recorded)]
     counts = TwoSidedNGram(reach[0], reach[1], tokenizer.vocab_size).fit(train.ids.numpy())

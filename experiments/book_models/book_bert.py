@@ -29,6 +29,7 @@ from experiments.book_models.stages import Stage, shortened, smooth, train_stage
 from experiments.book_models.vocabularies import RECIPES, book_texts
 from experiments.common.memory import ArmCache
 from experiments.common.records import versions
+from experiments.common.special_ids import special_of
 from pretrain.bert import BERT
 from pretrain.evaluation import bits
 from pretrain.objectives import IGNORE_INDEX, BatchLoss, Corrupted, corrupt_mlm, note_settings
@@ -61,15 +62,6 @@ class Text(NamedTuple):
     """int64 (L,), every text closed by [SEP]."""
     starts: Tensor
     """int64 (n,), ascending: the first token of each sentence."""
-
-
-def special_of(tokenizer: SubwordTokenizer) -> dict[str, Any]:
-    """Name what `corrupt_mlm` needs to know of the vocabulary."""
-    return {
-        "mask_id": tokenizer.mask_id,
-        "vocab_size": tokenizer.vocab_size,
-        "special_ids": tokenizer.special_ids,
-    }
 
 
 def encode_texts(texts: list[str], tokenizer: SubwordTokenizer) -> Text:

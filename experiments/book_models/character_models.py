@@ -27,6 +27,7 @@ from experiments.book_models.stages import Stage, shortened, smooth, train_stage
 from experiments.book_models.t5_chars import SPECIALS, evaluate_t5_chars, match_sentinels, span_loss
 from experiments.common.memory import ArmCache
 from experiments.common.records import versions
+from experiments.common.special_ids import sentinels_of, special_of
 from pretrain.bert import BERT
 from pretrain.evaluation import masked_log_probs, token_losses
 from pretrain.gpt import GPT
@@ -168,11 +169,7 @@ def gpt_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Pa
 def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
     """Make the BERT, its objective and its validation loss."""
     model = BERT(tokenizer.vocab_size, **RECIPES["bert"]["shape"])
-    special: dict[str, Any] = {
-        "mask_id": tokenizer.mask_id,
-        "vocab_size": tokenizer.vocab_size,
-        "special_ids": tokenizer.special_ids,
-    }
+    special = special_of(tokenizer)
     windows = validation.unfold(0, SEQ_LEN, SEQ_LEN)
     fixed = corrupt_mlm(windows, generator=Generator().manual_seed(0), **special)
 
@@ -186,16 +183,6 @@ def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> P
         return -log_probs.gather(-1, answers[:, None]).mean().item()
 
     return Parts(model, make_loss, evaluate)
-
-
-def sentinels_of(tokenizer: SubwordTokenizer) -> dict[str, Any]:
-    """Name what span corruption needs to know of the vocabulary."""
-    return {
-        "first_sentinel_id": tokenizer.sentinel_ids[0],
-        "n_sentinels": len(tokenizer.sentinel_ids),
-        "eos_id": tokenizer.eos_id,
-        "pad_id": tokenizer.pad_id,
-    }
 
 
 def t5_parts(tokenizer: SubwordTokenizer, train: Tensor, validation: Tensor) -> Parts:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How to corrupt, and how much: fates (BRT-R2) and the masking rate (BRT-R3).
 
-Writes data/runs/bert_corruption.json. Every arm has the recipe of `bert_study`; only the
+Writes data/runs/bert_corruption.json. Every arm has the recipe of `setup`; only the
 corruption in training differs. All arms are then judged on the same five questions:
 
 blank      one [MASK] in clean text of unseen plays: bits and top-1;

@@ -2,7 +2,7 @@
 """The book's T5 on unseen plays: losses by kind of token, exact spans, fill-ins, sentinel order.
 
 Writes data/runs/t5_evaluation.json. Windows of the test plays are drawn once with a fixed seed and
-corrupted as in training; `t5_study` says how a span is written. It counts as exact when all its
+corrupted as in training; `setup` says how a span is written. It counts as exact when all its
 tokens are right. Count models, whose orders are chosen on validation plays, are told the lengths
 and read the true text to the left of a span, earlier spans included.
 

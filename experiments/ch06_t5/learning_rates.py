@@ -19,8 +19,9 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from experiments.book_models.character_models import RECIPES, sentinels_of
+from experiments.book_models.character_models import RECIPES
 from experiments.common.records import Clock, rounded, seed_interval, write_run
+from experiments.common.special_ids import sentinels_of
 from pretrain.objectives import shift_right, span_corruption_loss
 from pretrain.span_corruption import corrupt_spans
 from pretrain.t5 import T5

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Count models of subwords beside the book's T5: from the left, and from both sides of a blank.
 
-`t5_evaluation` asks them. They are told the lengths of the spans, and read the true text to the
+`evaluation` asks them. They are told the lengths of the spans, and read the true text to the
 left of a place, earlier spans included; on the right, only what was not cut out.
 """
 

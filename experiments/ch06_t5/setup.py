@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from experiments.book_models.character_models import sentinels_of
+from experiments.common.special_ids import sentinels_of
 from pretrain.generation import generate_from
 from pretrain.objectives import random_windows, shift_right
 from pretrain.span_corruption import SpanCorrupted, corrupt_spans, find_spans

@@ -24,9 +24,9 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from experiments.book_models.character_models import sentinels_of
 from experiments.ch06_t5.setup import split_ids, taken, target_log_probs, text_only, write_told
 from experiments.common.records import Clock, rounded, seed_interval, write_run
+from experiments.common.special_ids import sentinels_of
 from pretrain.evaluation import bits
 from pretrain.objectives import random_windows, span_corruption_loss
 from pretrain.span_corruption import apply_spans, count_spans

@@ -28,7 +28,6 @@ from typing import Any
 import torch
 from torch import Generator
 
-from experiments.book_models.character_models import sentinels_of
 from experiments.ch06_t5.setup import split_ids
 from experiments.ch06_t5.task_scores import (
     judge_class,
@@ -41,6 +40,7 @@ from experiments.ch06_t5.task_scores import (
 )
 from experiments.common.memory import ArmCache
 from experiments.common.records import Clock, rounded, write_run
+from experiments.common.special_ids import sentinels_of
 from pretrain.objectives import span_corruption_loss
 from pretrain.t5 import T5
 from pretrain.training import fit

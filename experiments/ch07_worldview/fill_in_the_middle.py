@@ -4,7 +4,7 @@
 Writes data/runs/fill_the_middle.json. Needs the weights of
 experiments/ch07_worldview/three_objectives.py.
 
-First, on a source whose optima are known, a small GPT learns to fill gaps (`worldview_source`).
+First, on a source whose optima are known, a small GPT learns to fill gaps (`hmm_infilling`).
 
 Second, on the plays: the recorded GPT (`worldview_gpt`) is trained on for a sixth of its budget, in
 one arm on plain windows, in two with half of them rearranged, in either order of
@@ -14,7 +14,7 @@ against what the plain arm can say from the left; the same of the recorded BERT 
 both sides by nature; and what the rearrangement costs on ordinary text. The GPT has 64 positions,
 so middles are asked in windows of 61 tokens: with three markers, 64.
 
-Third: BERT writes (`worldview_generation`).
+Third: BERT writes (`generation`).
 
 `--tune` prints the first part on the validation plays, on which its recipe is chosen; `--quick`
 tries everything in some 20 seconds, with untrained models if need be. Neither writes anything.

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from experiments.common.special_ids import sentinels_of, special_of
 from pretrain.bert import BERT
 from pretrain.evaluation import blank_log_probs, left_log_probs
 from pretrain.gpt import GPT
@@ -34,14 +35,7 @@ from pretrain_lab.tokenizers.subwords import load_tokenizer
 
 TOKENIZER = load_tokenizer("plays_bpe")
 SEQ_LEN, MIDDLE, SPAN_LEN = 64, 32, 4
-SPECIAL: dict[str, Any] = {
-    "mask_id": TOKENIZER.mask_id, "vocab_size": TOKENIZER.vocab_size,
-    "special_ids": TOKENIZER.special_ids,
-}  # fmt: skip
-SPANS: dict[str, Any] = {
-    "first_sentinel_id": TOKENIZER.sentinel_ids[0], "n_sentinels": len(TOKENIZER.sentinel_ids),
-    "eos_id": TOKENIZER.eos_id, "pad_id": TOKENIZER.pad_id,
-}  # fmt: skip
+SPECIAL, SPANS = special_of(TOKENIZER), sentinels_of(TOKENIZER)
 ONE: dict[str, Any] = {"eos_id": TOKENIZER.eos_id, "pad_id": TOKENIZER.pad_id}
 PAIR = (TOKENIZER.sentinel_ids[0], TOKENIZER.sentinel_ids[1])
 N_GRAM_ORDERS = (2, 3, 4, 5)

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Generator
 
 from experiments.book_models import book_bert
+from experiments.common.special_ids import special_of
 from pretrain.bert import BERT
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
 from pretrain.training import fit
@@ -54,7 +55,7 @@ def test_loss_reads_both_segments() -> None:
     value = loss(model, Generator().manual_seed(2))
     generator = Generator().manual_seed(2)
     rows = book_bert.draw_rows(text, 20, 16, TOKENIZER.cls_id, generator=generator)
-    read, labels, _ = corrupt_mlm(rows, generator=generator, **book_bert.special_of(TOKENIZER))
+    read, labels, _ = corrupt_mlm(rows, generator=generator, **special_of(TOKENIZER))
     first_sep = (rows == TOKENIZER.sep_id).int().argmax(dim=1)
     has_sep = (rows == TOKENIZER.sep_id).any(dim=1)
     segments = ((torch.arange(16) > first_sep[:, None]) & has_sep[:, None]).long()

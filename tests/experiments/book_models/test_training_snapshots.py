@@ -60,7 +60,7 @@ def test_a_training_is_looked_at_without_being_changed(tiny_gpt: Callable[..., G
 
         loss = causal_lm_loss(ids, batch_size=2, seq_len=4)
         steps.append([seen["step"] for seen in training_snapshots.travel(
-            model, loss, look, settings)])  # fmt: skip
+            model, loss, look, **settings)])  # fmt: skip
         ends.append(next(model.parameters()).detach().clone())
     assert steps == [[0, 50, 60], [0, 50, 60]]
     assert torch.equal(*ends)

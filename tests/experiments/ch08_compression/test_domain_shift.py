@@ -16,7 +16,7 @@ from pretrain_lab.corpora.loading import load_reviews
 @pytest.fixture(scope="module")
 def texts() -> dict[str, Any]:
     """Load the texts of a trial."""
-    found: dict[str, Any] = reviews.load_texts(quick=True)
+    found: dict[str, Any] = reviews.load_texts(reviews.Plan.quick())
     return found
 
 
