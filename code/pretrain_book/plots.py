@@ -245,8 +245,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-# 97.5 % points of Student's t for 1, 2, ... degrees of freedom: 95 % intervals over few seeds.
-_STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 def draw_curve(
@@ -434,9 +432,12 @@ def _band(runs: Floats, kind: str) -> tuple[Floats, Floats]:
         return runs.min(axis=0), runs.max(axis=0)
     if kind != "interval":
         raise ValueError(f"expected kind 'range' or 'interval', got {kind!r}")
-    if not 2 <= len(runs) <= len(_STUDENT_T) + 1:
-        raise ValueError(f"an interval takes 2..{len(_STUDENT_T) + 1} seeds, got {len(runs)}")
-    half = _STUDENT_T[len(runs) - 2] * runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
+    if len(runs) < 2:
+        raise ValueError(f"an interval takes at least 2 seeds, got {len(runs)}")
+    from scipy import stats  # here, because it takes a second to load
+
+    quantile = round(stats.t.ppf(0.975, len(runs) - 1), 3)  # three digits, as tables print it
+    half = quantile * runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
     return runs.mean(axis=0) - half, runs.mean(axis=0) + half
 
 

@@ -7,14 +7,13 @@ lines of unseen plays whose rest is guessed letter by letter, and the frequencie
 characters (the GPT answers in the page); be_bert.json, the first eight blanks of
 bert_evaluation.json, as Chapter 5 asks them, with the answers of its three readers.
 
-The questions are drawn by `applet_questions.py`.
+The questions are drawn by `questions`.
 """
 
 import base64
 import json
 import math
 import re
-import time
 from typing import Any
 
 import torch
@@ -31,7 +30,7 @@ from experiments.ch05_bert.book_bert_evaluation import (
 )
 from experiments.ch05_bert.evaluation import SEED as BERT_SEED
 from experiments.ch05_bert.evaluation import SEQ_LEN
-from experiments.ch05_bert.setup import write_run
+from experiments.common.records import Clock, write_run
 from pretrain.evaluation import blank_log_probs, left_log_probs
 from pretrain.objectives import random_windows
 from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
@@ -84,7 +83,7 @@ def fill_blank() -> dict[str, Any]:
     tokenizer = load_tokenizer(VOCABULARY)
     questions = draw_questions(tokenizer)
     train = encode_texts(book_texts("train"), tokenizer)
-    models = load_models(tokenizer, train, quick=False)
+    models = load_models(tokenizer, train)
     recorded = json.loads((RUNS / f"{NAME}.json").read_text(encoding="utf-8"))["counts"]["chosen"]
     reach = [int(digit) for digit in re.findall(r"\d+", recorded)]
     counts = TwoSidedNGram(reach[0], reach[1], tokenizer.vocab_size).fit(train.ids.numpy())
@@ -168,8 +167,8 @@ GAMES = {"fill_blank": fill_blank, "next_letter": next_letter, "be_bert": be_ber
 def main() -> None:
     """Ask everything and write the files."""
     for name, ask in GAMES.items():
-        started, cpu_started = time.time(), time.process_time()
-        write_run(name, ask(), started=started, cpu_started=cpu_started, folder=FOLDER)
+        clock = Clock()
+        write_run(name, ask(), clock, folder=FOLDER)
 
 
 if __name__ == "__main__":

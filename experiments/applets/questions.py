@@ -5,7 +5,7 @@ Sentences, hidden words and lines are drawn from the test plays with a fixed see
 is asked. The sentences of ours were written before a model was asked, too. What the exercises of
 Chapter 1 ask is left out.
 
-Run `python -m experiments.applets.questions` to see them; `applet_games.py` asks the models.
+Run `python -m experiments.applets.questions` to see them; `games` asks the models.
 """
 
 import re

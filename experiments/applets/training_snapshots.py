@@ -3,20 +3,23 @@
 
 Takes the loss of each look from data/runs/time_machine.json, and what the rounding costs from
 data/runs/time_machine_weights.json; measures nothing itself. Run it again after
-`experiments/book_models/training_snapshots.py`; a test says when that was forgotten.
+`experiments.book_models.training_snapshots`; a test says when that was forgotten.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-from pretrain_lab.paths import ROOT, data_file
+from pretrain_lab.paths import DATA, RUNS
 
-TARGET = ROOT / "data" / "applets" / "time_machine.json"
+TARGET = DATA / "applets" / "time_machine.json"
 
 
-def record() -> dict[str, Any]:
+def record(folder: Path = RUNS) -> dict[str, Any]:
     """Choose what the page needs from the two records.
+
+    Args:
+        folder: Where they are.
 
     Returns:
         Prompt, line, places and text length as recorded, and for each model its looks: step, name
@@ -25,8 +28,10 @@ def record() -> dict[str, Any]:
     Raises:
         ValueError: The two records have different looks.
     """
-    runs = json.loads(data_file("runs", "time_machine.json").read_text(encoding="utf-8"))
-    weights = json.loads(data_file("runs", "time_machine_weights.json").read_text(encoding="utf-8"))
+    runs, weights = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("time_machine", "time_machine_weights")
+    )
     shared = ("seed", "prompt", "text_len", "line", "places", "versions")
     result = {name: runs[name] for name in shared} | {"unit": weights["unit"]}
     for model in ("gpt", "bert"):

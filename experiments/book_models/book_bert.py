@@ -16,23 +16,24 @@ most about a blank, and until then it only knows how frequent each token is.
 
 import argparse
 import hashlib
-import platform
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
+from experiments.book_models.stages import Stage, shortened, smooth, train_stages
 from experiments.book_models.vocabularies import RECIPES, book_texts
+from experiments.common.memory import ArmCache
+from experiments.common.records import versions
+from experiments.common.special_ids import special_of
 from pretrain.bert import BERT
 from pretrain.evaluation import bits
 from pretrain.objectives import IGNORE_INDEX, BatchLoss, Corrupted, corrupt_mlm, note_settings
 from pretrain.run_state import History
-from pretrain.training import fit
 from pretrain_lab.checkpoints import save_model
 from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.tokenizers.segments import segment_ids_of
@@ -43,20 +44,15 @@ NAME, VOCABULARY = "book_bert", "book_wordpiece"
 SHAPE: dict[str, Any] = {
     "d_model": 160, "n_layers": 5, "n_heads": 5, "max_len": 128, "n_segments": 2, "init_std": 0.05,
 }  # fmt: skip
-STAGES: tuple[dict[str, Any], ...] = (
-    {"seq_len": 8, "batch_size": 256,
-     "fit": {"n_steps": 600, "lr": 2.5e-3, "n_warmup": 100, "final_lr": 0.9}},
-    {"seq_len": 16, "batch_size": 128,
-     "fit": {"n_steps": 900, "lr": 2.5e-3, "n_warmup": 50, "final_lr": 0.8}},
-    {"seq_len": 64, "batch_size": 32,
-     "fit": {"n_steps": 4500, "lr": 2e-3, "n_warmup": 100, "final_lr": 0.1}},
-    {"seq_len": 128, "batch_size": 16,
-     "fit": {"n_steps": 1500, "lr": 5e-4, "n_warmup": 50, "final_lr": 0.02}},
-)  # fmt: skip
+STAGES = (
+    Stage(seq_len=8, batch_size=256, n_steps=600, lr=2.5e-3, n_warmup=100, final_lr=0.9),
+    Stage(seq_len=16, batch_size=128, n_steps=900, lr=2.5e-3, n_warmup=50, final_lr=0.8),
+    Stage(seq_len=64, batch_size=32, n_steps=4500, lr=2e-3, n_warmup=100, final_lr=0.1),
+    Stage(seq_len=128, batch_size=16, n_steps=1500, lr=5e-4, n_warmup=50, final_lr=0.02),
+)
 """Every step reads 2,048 tokens, whatever the windows."""
 N_VALIDATION = 20_000
 """Tokens of the validation rows."""
-QUICK_STEPS = 12
 
 
 class Text(NamedTuple):
@@ -66,15 +62,6 @@ class Text(NamedTuple):
     """int64 (L,), every text closed by [SEP]."""
     starts: Tensor
     """int64 (n,), ascending: the first token of each sentence."""
-
-
-def special_of(tokenizer: SubwordTokenizer) -> dict[str, Any]:
-    """Name what `corrupt_mlm` needs to know of the vocabulary."""
-    return {
-        "mask_id": tokenizer.mask_id,
-        "vocab_size": tokenizer.vocab_size,
-        "special_ids": tokenizer.special_ids,
-    }
 
 
 def encode_texts(texts: list[str], tokenizer: SubwordTokenizer) -> Text:
@@ -112,9 +99,7 @@ def draw_rows(
     return F.pad(text.ids.unfold(0, seq_len - 1, 1)[chosen], (1, 0), value=cls_id)
 
 
-def row_loss(
-    text: Text, tokenizer: SubwordTokenizer, *, batch_size: int, seq_len: int
-) -> BatchLoss:
+def row_loss(text: Text, tokenizer: SubwordTokenizer, seq_len: int, batch_size: int) -> BatchLoss:
     """Make the masked loss on such rows, in nats per selected token."""
     special, sep_id = special_of(tokenizer), tokenizer.sep_id
 
@@ -165,46 +150,6 @@ def make_evaluate(
     return evaluate
 
 
-def run_file(stage: int) -> Path:
-    """Name the file that a killed run goes on from."""
-    return Path(tempfile.gettempdir()) / f"pretrain_{NAME}_seed{SEED}_stage{stage}.safetensors"
-
-
-def train(
-    model: nn.Module, texts: dict[str, Text], tokenizer: SubwordTokenizer, *, quick: bool
-) -> History:
-    """Run the stages, each with its own optimiser and schedule.
-
-    Args:
-        model: Changed in place.
-        texts: "train" and "validation".
-        tokenizer: The vocabulary of both.
-        quick: Whether to make a few steps only and keep no files.
-
-    Returns:
-        Losses and evaluations of all stages, steps counted through.
-    """
-    whole, generator = History(), Generator().manual_seed(SEED)
-    for i, stage in enumerate(STAGES):
-        size = {"batch_size": stage["batch_size"], "seq_len": stage["seq_len"]}
-        short = {"n_steps": QUICK_STEPS, "n_warmup": QUICK_STEPS} if quick else {}
-        history = fit(
-            model,
-            row_loss(texts["train"], tokenizer, **size),
-            generator=generator,
-            evaluate=make_evaluate(texts["validation"], tokenizer, stage["seq_len"]),
-            evaluate_every=250,
-            checkpoint=None if quick else run_file(i),
-            checkpoint_every=100,
-            progress=False,
-            **{**stage["fit"], **short},
-        )
-        n_before = len(whole.losses)
-        whole.losses += history.losses
-        whole.evaluations += [(n_before + step, loss) for step, loss in history.evaluations]
-    return whole
-
-
 def unigram_nats(texts: dict[str, Text], tokenizer: SubwordTokenizer) -> float:
     """Score validation tokens by their frequency in training, specials left out."""
     ordinary = torch.ones(tokenizer.vocab_size, dtype=torch.bool)
@@ -215,12 +160,15 @@ def unigram_nats(texts: dict[str, Text], tokenizer: SubwordTokenizer) -> float:
     return -(counts / counts.sum()).log()[unseen[ordinary[unseen]]].double().mean().item()
 
 
-def smooth(losses: list[float], width: int = 100) -> list[float]:
-    """Average consecutive losses, so that the card stays small."""
-    return [
-        round(sum(losses[i : i + width]) / len(losses[i : i + width]), 4)
-        for i in range(0, len(losses), width)
-    ]
+def recipe() -> dict[str, Any]:
+    """Write shape and stages as JSON values."""
+    keys = ("n_steps", "lr", "n_warmup", "final_lr")
+    stages = [
+        {"seq_len": stage.seq_len, "batch_size": stage.batch_size,
+         "fit": {key: getattr(stage, key) for key in keys}}
+        for stage in STAGES
+    ]  # fmt: skip
+    return {"shape": SHAPE, "stages": stages}
 
 
 def make_card(
@@ -235,7 +183,7 @@ def make_card(
         "n_train_tokens": len(texts["train"].ids),
         "objective": "masked, 15 % selected, 80/10/10; no next-sentence prediction",
         "seed": SEED,
-        "recipe": {"shape": SHAPE, "stages": list(STAGES)},
+        "recipe": recipe(),
         "n_parameters": sum(p.numel() for p in model.parameters()),
         "unigram_nats_validation": round(unigram, 4),
         "train_loss_every_100_steps_nats": smooth(history.losses),
@@ -244,7 +192,7 @@ def make_card(
         "validation_rows": "of the stage's own length: do not compare between stages",
         "cpu_seconds_of_last_session": round(time.process_time()),
         "flaws": "Reads lower case only; knows plays of 1600 and film reviews of 2002.",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": versions(),
     }
 
 
@@ -259,7 +207,16 @@ def main() -> None:
     print(f"{len(texts['train'].ids):,} training tokens; frequencies alone: {unigram:.3f} nats")
     torch.manual_seed(SEED)
     model = BERT(tokenizer.vocab_size, **SHAPE)
-    history = train(model, texts, tokenizer, quick=quick)
+    cache = ArmCache(NAME, [SEED, recipe()], keep=not quick)
+    history = train_stages(
+        model,
+        shortened(STAGES) if quick else STAGES,
+        partial(row_loss, texts["train"], tokenizer),
+        partial(make_evaluate, texts["validation"], tokenizer),
+        cache,
+        seed=SEED,
+        evaluate_every=250,
+    )
     if quick:
         print("quick: nothing written")
         return
@@ -269,8 +226,7 @@ def main() -> None:
         tokenizer,
         make_card(model, history, texts, unigram),
     )
-    for i in range(len(STAGES)):
-        run_file(i).unlink(missing_ok=True)  # or the next run would find itself done
+    cache.forget()
     last = bits(history.evaluations[-1][1])
     print(f"{NAME}: validation loss {last:.3f} bits per selected token")
 

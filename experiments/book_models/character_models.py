@@ -15,18 +15,19 @@ character, sentinels included. What is special to T5 on characters is in `t5_cha
 
 import argparse
 import hashlib
-import platform
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
 
+from experiments.book_models.stages import Stage, shortened, smooth, train_stages
 from experiments.book_models.t5_chars import SPECIALS, evaluate_t5_chars, match_sentinels, span_loss
+from experiments.common.memory import ArmCache
+from experiments.common.records import versions
+from experiments.common.special_ids import sentinels_of, special_of
 from pretrain.bert import BERT
 from pretrain.evaluation import masked_log_probs, token_losses
 from pretrain.gpt import GPT
@@ -38,10 +39,8 @@ from pretrain.objectives import (
     seq2seq_loss,
     span_corruption_loss,
 )
-from pretrain.run_state import History
 from pretrain.span_corruption import corrupt_spans
 from pretrain.t5 import T5
-from pretrain.training import fit
 from pretrain_lab.checkpoints import AnyTokenizer, save_model
 from pretrain_lab.corpora.cleaning import PLAY_ALPHABET
 from pretrain_lab.corpora.loading import load_shakespeare
@@ -127,14 +126,6 @@ OBJECTIVES = {
 }
 
 
-class Stage(NamedTuple):
-    """One part of a training: its windows and its schedule."""
-
-    seq_len: int
-    batch_size: int
-    fit: dict[str, Any]
-
-
 class Parts(NamedTuple):
     """What a training needs."""
 
@@ -148,9 +139,11 @@ class Parts(NamedTuple):
 def stages(recipe: dict[str, Any]) -> list[Stage]:
     """Give the stages of a recipe in the order in which they are trained."""
     if "stages" in recipe:
-        return [Stage(**stage) for stage in recipe["stages"]]
-    short = [Stage(**recipe["short_windows"])] if "short_windows" in recipe else []
-    return [*short, Stage(SEQ_LEN, recipe["batch_size"], recipe["fit"])]
+        parts = recipe["stages"]
+    else:
+        parts = [recipe["short_windows"]] if "short_windows" in recipe else []
+        parts = [*parts, {"seq_len": SEQ_LEN, **recipe}]
+    return [Stage(part["seq_len"], part["batch_size"], **part["fit"]) for part in parts]
 
 
 def corpus(split: str) -> str:
@@ -176,11 +169,7 @@ def gpt_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Pa
 def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
     """Make the BERT, its objective and its validation loss."""
     model = BERT(tokenizer.vocab_size, **RECIPES["bert"]["shape"])
-    special: dict[str, Any] = {
-        "mask_id": tokenizer.mask_id,
-        "vocab_size": tokenizer.vocab_size,
-        "special_ids": tokenizer.special_ids,
-    }
+    special = special_of(tokenizer)
     windows = validation.unfold(0, SEQ_LEN, SEQ_LEN)
     fixed = corrupt_mlm(windows, generator=Generator().manual_seed(0), **special)
 
@@ -194,16 +183,6 @@ def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> P
         return -log_probs.gather(-1, answers[:, None]).mean().item()
 
     return Parts(model, make_loss, evaluate)
-
-
-def sentinels_of(tokenizer: SubwordTokenizer) -> dict[str, Any]:
-    """Name what span corruption needs to know of the vocabulary."""
-    return {
-        "first_sentinel_id": tokenizer.sentinel_ids[0],
-        "n_sentinels": len(tokenizer.sentinel_ids),
-        "eos_id": tokenizer.eos_id,
-        "pad_id": tokenizer.pad_id,
-    }
 
 
 def t5_parts(tokenizer: SubwordTokenizer, train: Tensor, validation: Tensor) -> Parts:
@@ -256,60 +235,34 @@ def tokenizer_of(name: str) -> AnyTokenizer:
     return CharTokenizer(sorted(PLAY_ALPHABET), RECIPES[name].get("specials", (PAD, MASK)))
 
 
-def run_file(name: str, stage: int) -> Path:
-    """Name the file that a killed run of this seed goes on from."""
-    return Path(tempfile.gettempdir()) / f"pretrain_{name}_seed{SEED}_stage{stage}.safetensors"
-
-
-def train(name: str, parts: Parts) -> History:
-    """Run the stages of a recipe, each with its own optimiser and schedule.
-
-    Args:
-        name: A key of RECIPES.
-        parts: The model is changed in place.
-
-    Returns:
-        Losses and evaluations of all stages, steps counted through.
-    """
-    whole = History()
-    generator = Generator().manual_seed(SEED)
-    for i, stage in enumerate(stages(RECIPES[name])):
-        history = fit(
-            parts.model,
-            parts.make_loss(stage.seq_len, stage.batch_size),
-            generator=generator,
-            evaluate=parts.evaluate,
-            evaluate_every=500,
-            checkpoint=run_file(name, i),
-            checkpoint_every=500,
-            **stage.fit,
-        )
-        n_before = len(whole.losses)
-        whole.losses += history.losses
-        whole.evaluations += [(n_before + step, loss) for step, loss in history.evaluations]
-    return whole
-
-
-def smooth(losses: list[float], width: int = 100) -> list[float]:
-    """Average consecutive losses, so that the card stays small."""
-    return [
-        round(sum(losses[i : i + width]) / len(losses[i : i + width]), 4)
-        for i in range(0, len(losses), width)
-    ]
-
-
 def main() -> None:
     """Train one of the models and write it with its card."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=sorted(RECIPES))
-    name = parser.parse_args().model
+    parser.add_argument("--quick", action="store_true", help="a few steps; writes nothing")
+    options = parser.parse_args()
+    name, quick = options.model, options.quick
     text, validation = corpus("train"), corpus("validation")
     tokenizer = tokenizer_of(name)
     train_ids = tokenizer.encode(text)
     torch.manual_seed(SEED)
     parts = PARTS[name](tokenizer, train_ids, tokenizer.encode(validation)[:N_VALIDATION])
     started = time.process_time()
-    history = train(name, parts)
+    cache = ArmCache(FILE_NAMES[name], [SEED, RECIPES[name]], keep=not quick)
+    planned = stages(RECIPES[name])
+    history = train_stages(
+        parts.model,
+        shortened(planned) if quick else planned,
+        parts.make_loss,
+        lambda _: parts.evaluate,
+        cache,
+        seed=SEED,
+        evaluate_every=500,
+    )
+    unit = "token of the target" if name.startswith("t5") else "character"
+    print(f"{name}: validation loss {history.evaluations[-1][1]:.4f} nats per {unit}")
+    if quick:
+        return
     n_tokens = {"n_train_tokens": len(train_ids)} if "vocabulary" in RECIPES[name] else {}
     card = {
         "data": "Shakespeare, training plays (data/README.md)",
@@ -324,14 +277,11 @@ def main() -> None:
         "first_losses_nats": [round(value, 5) for value in history.losses[:20]],
         "validation_loss_nats": [[s, round(v, 5)] for s, v in history.evaluations],
         "cpu_seconds_of_last_session": round(time.process_time() - started),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": versions(),
     }
     file = CHECKPOINTS / f"{FILE_NAMES[name]}.safetensors"
     save_model(file, parts.model, tokenizer, card)  # type: ignore[arg-type]
-    for i in range(len(stages(RECIPES[name]))):
-        run_file(name, i).unlink(missing_ok=True)  # or the next run would find itself done
-    unit = "token of the target" if name.startswith("t5") else "character"
-    print(f"{file.stem}: validation loss {history.evaluations[-1][1]:.4f} nats per {unit}")
+    cache.forget()
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
 """In-domain mini models: one size, one budget, one text, three objectives (ADV-R2, ADV-R3).
 
 Writes data/checkpoints/mini_gpt, mini_bert and mini_t5 (seed 0) with their cards. The models of the
-other seeds stay in the temporary folder, where `label_study.py` looks for them.
+other seeds are kept in runs/studies/mini_models, where `ch08_labels` looks for them.
 
-Size, recipes and budget are those of `three_objectives.py`, word for word; only the text is
-another one. It is named: the training plays, and the review sentences and plots of the training
-films. No label is in it, and it tells none in secret: the file holds the sentences of one film
-together, where neighbours agree more often than chance, so the sentences are shuffled. Films of the
-validation and test splits give nothing. Every text ends with [SEP].
+Size, recipes and budget are those of `ch07_worldview.three_objectives`, word for word; only the
+text is another one. It is named: the training plays, and the review sentences and plots of the
+training films. No label is in it, and it tells none in secret: the file holds the sentences of one
+film together, where neighbours agree more often than chance, so the sentences are shuffled. Films
+of the validation and test splits give nothing. Every text ends with [SEP].
 
     python -m experiments.book_models.mini_models --seeds 0 &
     python -m experiments.book_models.mini_models --seeds 1 2; wait
@@ -20,8 +20,6 @@ one objective, `--quick` takes a few steps of each and stores nothing.
 import argparse
 import hashlib
 import json
-import platform
-import tempfile
 import time
 from functools import cache
 from pathlib import Path
@@ -30,7 +28,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from experiments.ch05_bert.setup import rounded
 from experiments.ch07_worldview.questions import SEQ_LEN, TOKENIZER
 from experiments.ch07_worldview.three_objectives import (
     BUDGET,
@@ -41,9 +38,11 @@ from experiments.ch07_worldview.three_objectives import (
     fit_stage,
     make_loss,
     new_model,
-    plan,
+    planned_stages,
     totals,
 )
+from experiments.common.memory import ArmCache
+from experiments.common.records import rounded, versions
 from pretrain.evaluation import evaluating
 from pretrain_lab.checkpoints import save_model
 from pretrain_lab.corpora.loading import (
@@ -131,7 +130,7 @@ def digest(name: str) -> str:
 
 
 def mini_file(name: str, seed: int) -> Path:
-    """Say where a mini model is kept: seed 0 with the book, the others in the temporary folder.
+    """Say where a mini model is kept: seed 0 with the book, the others among the finished arms.
 
     Args:
         name: "gpt", "bert" or "t5".
@@ -139,9 +138,9 @@ def mini_file(name: str, seed: int) -> Path:
     """
     if seed == 0:
         return CHECKPOINTS / f"mini_{name}.safetensors"
-    return (
-        Path(tempfile.gettempdir()) / f"pretrain_mini_{name}_seed{seed}_{digest(name)}.safetensors"
-    )
+    path = ArmCache("mini_models", digest(name)).path(f"{name} seed {seed}")
+    assert path is not None
+    return path
 
 
 def is_made(name: str, seed: int) -> bool:
@@ -164,7 +163,7 @@ def train(name: str, seed: int, budget: float = BUDGET) -> tuple[Any, dict[str, 
     """
     model, generator = new_model(name, seed), Generator().manual_seed(2000 + seed)
     started, losses = time.process_time(), []
-    for stage in plan(name, budget):
+    for stage in planned_stages(name, budget):
         losses += fit_stage(name, model, training_ids(), stage, generator).losses
     seconds = time.process_time() - started
     last = sum(losses[-100:]) / len(losses[-100:])
@@ -194,21 +193,14 @@ def make_card(name: str, seed: int, model: Any, found: dict[str, Any]) -> dict[s
         "study": f"experiments/book_models/mini_models.py, seed {seed}",
         "digest": digest(name),
         "recipe": RECIPES[name],
-        "plan": plan(name, BUDGET),
-        "totals": totals(plan(name, BUDGET)),
+        "plan": planned_stages(name, BUDGET),
+        "totals": totals(planned_stages(name, BUDGET)),
         "n_parameters": sum(p.numel() for p in model.parameters()),
         **found,
         "unseen_text": "reviews and plots of validation films; losses of two objectives differ",
         "flaws": "Reads 64 tokens at most; the vocabulary was made from the plays alone.",
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": versions(),
     }
-
-
-def quick() -> None:
-    """Take a few steps of each objective, print the losses and store nothing."""
-    print(f"{len(training_ids()):,} tokens of named text")
-    for name in NAMES:
-        print(name, rounded(train(name, 0, BUDGET / 1000)[1], 3), flush=True)
 
 
 def main() -> None:
@@ -219,7 +211,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
-        return quick()
+        for name in options.only:
+            print(name, rounded(train(name, 0, BUDGET / 1000)[1], 3), flush=True)
+        return
     for seed in options.seeds:
         for name in options.only:
             if is_made(name, seed):
@@ -228,7 +222,6 @@ def main() -> None:
             card = rounded(make_card(name, seed, model, found))
             save_model(mini_file(name, seed), model, TOKENIZER, card)
             print(name, seed, rounded(found, 3), flush=True)
-    return None
 
 
 if __name__ == "__main__":

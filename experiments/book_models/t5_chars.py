@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is special to the T5 on characters of the applets; `train_book_models` trains it.
+"""What is special to the T5 on characters of the applets; `character_models` trains it.
 
 A reader of the applets chooses the gaps, one letter or four words. So the training hides by
 `geometric_noise`: a text may have one gap or nine, of any length.

@@ -5,7 +5,7 @@ Writes data/runs/time_machine.json (GPT-I2, BRT-I3). Shapes, steps and learning 
 the live trainings in chapters 4 and 5. At a few steps the training stops for a look: held-out loss,
 right first guesses by kind of character, guesses at fixed places, and texts drawn with one fixed
 generator. The finished book models answer the same questions once. What a look holds is written in
-`time_machine_looks.py`.
+`snapshot_answers`.
 
 At each look the weights are stored too, rounded to int8 with a scale a row, in
 data/checkpoints/time_machine/gpt_00050.safetensors and so on. Then each file is read again and
@@ -19,7 +19,7 @@ Left out: more than one seed, so the steps at which something appears belong to 
 import argparse
 import math
 import tempfile
-import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ from experiments.book_models.snapshot_answers import (
     sign_reader,
     speech_starts,
 )
-from experiments.ch05_bert.setup import rounded, write_run
+from experiments.common.records import Clock, rounded, write_run
+from experiments.common.special_ids import special_of
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain.objectives import causal_lm_loss, masked_lm_loss
@@ -67,6 +68,20 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 N_HELD_OUT = 1_000
 WEIGHTS = CHECKPOINTS / "time_machine"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is trained and asked."""
+
+    n_steps: int | None = None
+    """None = as the recipe says."""
+    n_held_out: int = N_HELD_OUT
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Train a few steps only."""
+        return cls(60, 50)
 
 
 def weights_file(folder: Path, name: str, step: int) -> Path:
@@ -114,59 +129,70 @@ def rounding_cost(name: str, looks: list[Any], look: Look, folder: Path) -> list
     return rows
 
 
-def travel(model: Any, batch_loss: Any, look: Look, settings: dict[str, Any]) -> list[Any]:
+def travel(
+    model: Any, batch_loss: Any, look: Look, *, n_steps: int, lr: float, n_warmup: int = 0,
+    final_lr: float = 0.0,
+) -> list[Any]:  # fmt: skip
     """Train once and look at the chosen steps, the first before any update.
 
     Args:
         model: Changed in place.
         batch_loss: The objective.
         look: Called with the model and the steps done.
-        settings: Of `fit`.
+        n_steps: As in `fit`, and so are the others.
+        lr: Peak rate.
+        n_warmup: Steps.
+        final_lr: Share of the peak.
 
     Returns:
         What was seen, in the order of steps.
     """
-    last = settings["n_steps"]
     seen, done = [look(model, 0)], 0
 
     def evaluate(model: Any) -> float:
         """Count the steps, and look where it is time to."""
         nonlocal done
-        done = min(done + EVERY, last)
-        if done in STEPS or done == last:
+        done = min(done + EVERY, n_steps)
+        if done in STEPS or done == n_steps:
             seen.append(look(model, done))
             print(done, round(seen[-1]["bits"], 3), flush=True)
         return math.nan  # between two looks nothing is measured
 
-    generator = Generator().manual_seed(SEED)
-    fit(model, batch_loss, generator=generator, evaluate=evaluate, evaluate_every=EVERY, **settings)
+    fit(
+        model,
+        batch_loss,
+        n_steps=n_steps,
+        lr=lr,
+        n_warmup=n_warmup,
+        final_lr=final_lr,
+        generator=Generator().manual_seed(SEED),
+        evaluate=evaluate,
+        evaluate_every=EVERY,
+    )
     return seen
 
 
-def trained(
-    name: str, tokenizer: CharTokenizer, ids: Tensor, look: Look, *, quick: bool
-) -> list[Any]:
+def trained(name: str, tokenizer: CharTokenizer, ids: Tensor, look: Look, plan: Plan) -> list[Any]:
     """Train the model of one recipe from its seed, and return what was seen on the way."""
-    recipe = RECIPES[name]
-    special: dict[str, Any] = {
-        key: getattr(tokenizer, key) for key in ("mask_id", "vocab_size", "special_ids")
-    }
+    recipe, batch = RECIPES[name], RECIPES[name]["batch"]
+    batch_size, seq_len = batch["batch_size"], batch["seq_len"]
     torch.manual_seed(SEED)
     if name == "gpt":
         model: Any = GPT
-        loss = causal_lm_loss(ids, **recipe["batch"])
+        loss = causal_lm_loss(ids, batch_size=batch_size, seq_len=seq_len)
     else:
-        model, loss = BERT, masked_lm_loss(ids, **recipe["batch"], **special)
-    settings = recipe["fit"] | ({"n_steps": 60, "n_warmup": 5} if quick else {})
-    return travel(model(tokenizer.vocab_size, **recipe["shape"]), loss, look, settings)
+        special = special_of(tokenizer)
+        model, loss = BERT, masked_lm_loss(ids, batch_size=batch_size, seq_len=seq_len, **special)
+    settings = recipe["fit"] | ({"n_steps": plan.n_steps, "n_warmup": 5} if plan.n_steps else {})
+    return travel(model(tokenizer.vocab_size, **recipe["shape"]), loss, look, **settings)
 
 
-def study(folder: Path, *, quick: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def study(folder: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train both models, ask the finished book models too, and measure what rounding costs.
 
     Args:
         folder: Where the weights are stored.
-        quick: Whether to train a few steps only.
+        plan: How much is trained and asked.
 
     Returns:
         What the looks saw, and what the rounded weights cost.
@@ -174,7 +200,7 @@ def study(folder: Path, *, quick: bool) -> tuple[dict[str, Any], dict[str, Any]]
     book = {"gpt": load_model("gpt_chars"), "bert": load_model("bert_chars")}
     tokenizer: Any = book["gpt"][1]
     train_ids = tokenizer.encode(corpus("train"))
-    n = 50 if quick else N_HELD_OUT
+    n = plan.n_held_out
     read_signs, unseen = sign_reader(), speech_starts(corpus("validation"))
     looks = {"gpt": gpt_look(tokenizer, n, read_signs), "bert": bert_look(tokenizer, 4 * n)}
     result: dict[str, Any] = {
@@ -186,7 +212,7 @@ def study(folder: Path, *, quick: bool) -> tuple[dict[str, Any], dict[str, Any]]
     for name in RECIPES:
         look = keeping(looks[name], name, tokenizer, folder)
         result[name] = {
-            "looks": trained(name, tokenizer, train_ids, look, quick=quick),
+            "looks": trained(name, tokenizer, train_ids, look, plan),
             "book": looks[name](book[name][0], BOOK),
         }
     weights: dict[str, Any] = {
@@ -204,14 +230,14 @@ def main() -> None:
     """Run the study and write both records."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     if parser.parse_args().quick:
         with tempfile.TemporaryDirectory() as folder:
-            print(study(Path(folder), quick=True)[1])
+            print(study(Path(folder), Plan.quick())[1])
         return
-    result, weights = study(WEIGHTS, quick=False)
+    result, weights = study(WEIGHTS, Plan())
     for name, record in (("time_machine", result), ("time_machine_weights", weights)):
-        write_run(name, rounded(record, 4), started=started, cpu_started=cpu_started)
+        write_run(name, rounded(record, 4), clock)
 
 
 if __name__ == "__main__":

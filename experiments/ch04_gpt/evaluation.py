@@ -8,7 +8,6 @@ Numbers that a page prints come from this file, so that they do not depend on th
 Run: python -m experiments.ch04_gpt.evaluation
 """
 
-import json
 import math
 import re
 import statistics
@@ -19,13 +18,13 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from experiments.common.records import Clock, write_run
 from pretrain.evaluation import bits, token_losses
 from pretrain.generation import generate
 from pretrain.gpt import GPT
 from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import Play, load_shakespeare
-from pretrain_lab.paths import data_file
 from pretrain_lab.statistics.intervals import bootstrap_interval
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
@@ -120,10 +119,7 @@ def interval(losses: Tensor) -> list[float]:
     Returns:
         Mean, lower and upper end, in bits.
     """
-    found = bootstrap_interval(
-        losses, generator=Generator().manual_seed(0), n_resamples=2000, block_len=BLOCK_LEN
-    )
-    return [bits(value) for value in found]
+    return [bits(value) for value in resampled(losses, block_len=BLOCK_LEN)]
 
 
 def choose_order(train: tuple[np.ndarray, np.ndarray], validation: list[Tensor], n_special: int,
@@ -342,16 +338,17 @@ def exposure(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def resampled(values: Tensor) -> list[float]:
-    """Give a mean over prefixes and its 95 % bootstrap interval.
+def resampled(values: Tensor, *, block_len: int = 1) -> list[float]:
+    """Give a mean and its 95 % bootstrap interval: mean, lower and upper end.
 
     Args:
-        values: float64 (n,).
-
-    Returns:
-        Mean, lower and upper end.
+        values: float64 (n,), prefixes, or characters in text order.
+        block_len: Characters that are drawn together.
     """
-    return list(bootstrap_interval(values, generator=Generator().manual_seed(0), n_resamples=2000))
+    generator = Generator().manual_seed(0)
+    return list(
+        bootstrap_interval(values, generator=generator, n_resamples=2000, block_len=block_len)
+    )
 
 
 def time_cache(model: GPT, *, n_runs: int = 7) -> dict[str, Any]:
@@ -378,6 +375,7 @@ def time_cache(model: GPT, *, n_runs: int = 7) -> dict[str, Any]:
 
 def main() -> None:
     """Run all studies and write the record."""
+    clock = Clock()
     model, tokenizer = load_model(MODEL)
     record = {
         "model": MODEL,
@@ -386,9 +384,7 @@ def main() -> None:
         "exposure": exposure(model, tokenizer),
         "cache": time_cache(model),
     }
-    path = data_file("runs", "gpt_evaluation.json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    write_run("gpt_evaluation", record, clock)
 
 
 if __name__ == "__main__":

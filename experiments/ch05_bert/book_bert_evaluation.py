@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The book's word-piece BERT on unseen plays and on reviews of unseen films (BRT-R7).
 
-Run `python -m experiments.ch05_bert.book_bert_evaluation` after `train_book_bert.py`. Writes
+Run `python -m experiments.ch05_bert.book_bert_evaluation` after `book_models.book_bert`. Writes
 data/runs/book_bert.json: single blanks in speeches of the test plays and in review sentences of
 the test films, judged in bits and by the best guesses, against frequencies, a count model that
 reads both sides, and an untrained encoder; and the eight best fillings of some sentences of ours.
 
 A blank hides one token of one text, which may be a word, a piece of a word or a mark.
 
-`--quick` asks few blanks, takes a random model when there is no trained one, and writes nothing.
+`--quick` asks few blanks and writes nothing.
 """
 
 import argparse
 import json
-import time
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -22,17 +22,30 @@ from torch import Generator, Tensor
 from experiments.book_models.book_bert import NAME, SHAPE, VOCABULARY, Text, encode_texts
 from experiments.book_models.vocabularies import book_texts
 from experiments.ch05_bert.evaluation import n_gram_log_probs, score
-from experiments.ch05_bert.setup import rounded, write_run
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.bert import BERT
 from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
-from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.statistics.intervals import bootstrap_interval
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
 SEED = 41
-N_BLANKS, N_CHOICE, N_QUICK = 1000, 400, 40
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many blanks are asked, and how many choose the counts."""
+
+    n_blanks: int = 1000
+    n_choice: int = 400
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Ask few."""
+        return cls(40, 40)
+
+
 ORDERS = ((1, 1), (2, 1), (2, 2))
 """Neighbours of a blank on the left and on the right; more do not fit the count model's codes."""
 KINDS = ("word", "piece", "mark")
@@ -210,12 +223,11 @@ def fill_sentences(model: BERT, tokenizer: SubwordTokenizer) -> list[dict[str, A
     return filled
 
 
-def load_models(tokenizer: SubwordTokenizer, train: Text, *, quick: bool) -> dict[str, Any]:
+def load_models(tokenizer: SubwordTokenizer, train: Text) -> dict[str, Any]:
     """Load the recorded model, and make those that have not learned a context."""
     torch.manual_seed(SEED)
     untrained = BERT(tokenizer.vocab_size, **SHAPE).eval()
-    missing = not (CHECKPOINTS / f"{NAME}.safetensors").exists()
-    bert, own = (untrained, tokenizer) if quick and missing else load_model(NAME)
+    bert, own = load_model(NAME)
     if own.tokens != tokenizer.tokens:
         raise ValueError(f"expected {NAME} to have the vocabulary {VOCABULARY}, got another one")
     counts = torch.bincount(train.ids, minlength=tokenizer.vocab_size) + 1.0
@@ -228,15 +240,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     tokenizer = load_tokenizer(VOCABULARY)
     train = encode_texts(book_texts("train"), tokenizer)
-    models = load_models(tokenizer, train, quick=quick)
-    choice = draw_blanks(
-        book_texts("validation"), tokenizer, N_QUICK if quick else N_CHOICE, SEED + 1
-    )
+    models = load_models(tokenizer, train)
+    plan = Plan.quick() if quick else Plan()
+    choice = draw_blanks(book_texts("validation"), tokenizer, plan.n_choice, SEED + 1)
     models["counts"], counts = choose_count_model(train, choice, tokenizer)
-    n = N_QUICK if quick else N_BLANKS
     n_words = tokenizer.vocab_size - len(tokenizer.special_ids)
     result = {
         "question": "What does the book's word-piece BERT write into blanks of unseen texts?",
@@ -246,13 +256,15 @@ def main() -> None:
         "n_parameters": sum(p.numel() for p in models["bert"].parameters()),
         "chance_bits": torch.tensor(float(n_words)).log2().item(),
         "counts": counts,
-        "domains": {d: judge_domain(d, models, tokenizer, n) for d in ("plays", "reviews")},
+        "domains": {
+            d: judge_domain(d, models, tokenizer, plan.n_blanks) for d in ("plays", "reviews")
+        },
         "sentences": fill_sentences(models["bert"], tokenizer),
     }
     if quick:
         print(json.dumps(rounded(result, 3), indent=1))
         return
-    write_run("book_bert", result, started=started, cpu_started=cpu_started)
+    write_run("book_bert", result, clock)
 
 
 if __name__ == "__main__":

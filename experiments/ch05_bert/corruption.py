@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How to corrupt, and how much: fates (BRT-R2) and the masking rate (BRT-R3).
 
-Writes data/runs/bert_corruption.json. Every arm has the recipe of `bert_study`; only the
+Writes data/runs/bert_corruption.json. Every arm has the recipe of `setup`; only the
 corruption in training differs. All arms are then judged on the same five questions:
 
 blank      one [MASK] in clean text of unseen plays: bits and top-1;
@@ -12,23 +12,14 @@ probes     ridge regression on frozen states of clean text: which character stan
            vocabulary), and which of the 40 most frequent words starts here.
 """
 
-import time
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from experiments.ch05_bert.setup import (
-    RECIPE,
-    SEQ_LEN,
-    load_ids,
-    middle_blanks,
-    new_model,
-    seed_interval,
-    train,
-    write_run,
-)
+from experiments.ch05_bert.setup import RECIPE, SEQ_LEN, load_ids, middle_blanks, new_model, train
+from experiments.common.records import Clock, seed_interval, write_run
 from pretrain.bert import BERT
 from pretrain.evaluation import bits, blank_log_probs, masked_log_probs
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm, masked_lm_loss
@@ -215,7 +206,7 @@ def paired(
 
 def main() -> None:
     """Run all arms seed by seed, and write the study after each seed but the first."""
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     data = prepare()
     results: dict[str, list[dict[str, float]]] = {name: [] for name in arms()}
     for n, seed in enumerate(SEEDS, start=1):
@@ -225,7 +216,7 @@ def main() -> None:
             print(name, seed, short, flush=True)
         if n > 1:
             study = summary(results, data) | {"seeds": list(SEEDS[:n])}
-            write_run("bert_corruption", study, started=started, cpu_started=cpu_started)
+            write_run("bert_corruption", study, clock)
 
 
 def summary(results: dict[str, list[dict[str, float]]], data: dict[str, Any]) -> dict[str, Any]:

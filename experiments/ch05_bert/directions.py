@@ -10,7 +10,6 @@ directions). `--long` then adds one BERT that makes as many predictions as the l
 
 import argparse
 import json
-import time
 from typing import Any
 
 import torch
@@ -25,11 +24,9 @@ from experiments.ch05_bert.setup import (
     load_ids,
     middle_blanks,
     new_model,
-    rounded,
-    seed_interval,
     train,
-    write_run,
 )
+from experiments.common.records import Clock, rounded, seed_interval, write_run
 from pretrain.bert import BERT
 from pretrain.evaluation import bits, blank_log_probs, left_log_probs
 from pretrain.gpt import GPT
@@ -138,7 +135,7 @@ def run_seed(seed: int, data: dict[str, Any]) -> dict[str, Any]:
 
 def add_long_run(seed: int = 0) -> None:
     """Train the BERT of one seed for LONG_STEPS, and add it to the written study."""
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     study = json.loads((RUNS / "bert_directions.json").read_text())
     tokenizer, ids = load_ids()
     windows, places, answers = middle_blanks(ids["test"], N_BLANKS, seed=7)
@@ -167,8 +164,7 @@ def add_long_run(seed: int = 0) -> None:
         "bits": mean_bits(log_probs, answers),
         "top1": (log_probs.argmax(dim=1) == answers).float().mean().item(),
         "curve": history.evaluations,
-        "seconds": round(time.time() - started),
-        "cpu_seconds": round(time.process_time() - cpu_started),
+        **clock.seconds(),
     }
     text = json.dumps(rounded(study), indent=1)
     (RUNS / "bert_directions.json").write_text(text + "\n")
@@ -181,7 +177,7 @@ def main() -> None:
     if parser.parse_args().long:
         add_long_run()
         return
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     tokenizer, ids = load_ids()
     counts = torch.bincount(ids["train"], minlength=tokenizer.vocab_size) + 1.0
     data = {
@@ -222,8 +218,7 @@ def main() -> None:
                 for name in ("left", "right", "both")
             },
         },
-        started=started,
-        cpu_started=cpu_started,
+        clock,
     )
 
 

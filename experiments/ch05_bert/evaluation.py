@@ -4,18 +4,20 @@
 Writes data/runs/bert_evaluation.json. All questions are drawn once from the test plays with fixed
 seeds; the order of the two-sided n-gram and the thresholds are chosen on validation plays.
 
-Options --gpt and --bert name other checkpoints, --small asks a tenth of the questions.
+Options --gpt and --bert name other checkpoints, --quick asks a tenth of the questions.
 """
 
 import argparse
-import time
+import json
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from experiments.ch05_bert.setup import load_ids, write_run
+from experiments.ch05_bert.setup import load_ids
 from experiments.ch05_bert.typos import judge_correctors
+from experiments.common.records import Clock, rounded, write_run
+from experiments.common.special_ids import special_of
 from pretrain.bert import BERT
 from pretrain.evaluation import bits, blank_log_probs, left_log_probs, masked_log_probs, top_k_hits
 from pretrain.gpt import GPT
@@ -32,15 +34,6 @@ N_CHECK = 200
 ORDERS = ((3, 3), (4, 4), (5, 4))
 REACHES = (0, 1, 2, 4, 8, 16, 32, 63)
 SPAN_LENS = (1, 2, 4, 8)
-
-
-def special_of(tokenizer: Any) -> dict[str, Any]:
-    """Name what `corrupt_mlm` needs to know of the vocabulary."""
-    return {
-        "mask_id": tokenizer.mask_id,
-        "vocab_size": tokenizer.vocab_size,
-        "special_ids": tokenizer.special_ids,
-    }
 
 
 def score(log_probs: Tensor, answers: Tensor) -> dict[str, Any]:
@@ -305,10 +298,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpt", default="gpt_chars")
     parser.add_argument("--bert", default="bert_chars")
-    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="ask a tenth; print, write nothing")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
-    share = 10 if options.small else 1
+    clock = Clock()
+    share = 10 if options.quick else 1
     tokenizer, ids = load_ids(load_model(options.bert)[1])
     models = load_models(options.gpt, options.bert, ids)
     models["n_gram"], n_gram = choose_n_gram(ids, tokenizer.vocab_size)
@@ -325,7 +318,10 @@ def main() -> None:
     result["spans"] = judge_spans(models, ids, N_SPANS // share)
     print("spans", flush=True)
     result["typos"] = judge_correctors(models["gpt"], models["bert"], tokenizer, share)
-    write_run("bert_evaluation", result, started=started, cpu_started=cpu_started)
+    if options.quick:
+        print(json.dumps(rounded(result), indent=1))
+        return
+    write_run("bert_evaluation", result, clock)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ result and writes nothing.
 import argparse
 import copy
 import json
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -45,7 +45,8 @@ from experiments.ch05_bert.pair_probes import (
     judge_model,
     judge_words,
 )
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
+from experiments.common.records import Clock, rounded, seed_interval, write_run
+from experiments.common.special_ids import special_of
 from pretrain.bert import BERT
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm, masked_lm_loss
 from pretrain.training import fit
@@ -94,7 +95,28 @@ KINDS: dict[str, Callable[..., Pairs]] = {
     "near": partial(next_sentence_pairs, reach=NEAR),
     "order": sentence_order_pairs,
 }
-QUICK: dict[str, Any] = {"n_steps": 4, "n_warmup": 2}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is trained and asked."""
+
+    seeds: tuple[int, ...] = SEEDS
+    n_steps: int | None = None
+    """Of each stage; None = as its recipe says."""
+    n_pairs: int = N_PAIRS
+    n_probe: int = N_PROBE
+    n_curve: int = N_CURVE
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Make a few steps with one seed."""
+        return cls(SEEDS[:1], 4, N_PAIRS // 10, N_PROBE // 10, N_CURVE // 10)
+
+    def steps(self, recipe: dict[str, Any]) -> tuple[int, int]:
+        """Give steps and warm-up of a stage."""
+        n_steps = self.n_steps or recipe["n_steps"]
+        return n_steps, min(recipe["n_warmup"], n_steps // 2)
 
 
 def speeches(split: str, tokenizer: SubwordTokenizer, *, names: bool = True) -> Segments:
@@ -115,33 +137,36 @@ def draw_pairs(kinds: tuple[str, ...], where: Segments, n: int, seed: int) -> Qu
     return {kind: (where, KINDS[kind](where, n, generator=generator)) for kind in kinds}
 
 
-def special_of(tokenizer: SubwordTokenizer) -> dict[str, Any]:
-    """Name what corruption needs to know of the vocabulary."""
-    return {
-        "mask_id": tokenizer.mask_id,
-        "vocab_size": tokenizer.vocab_size,
-        "special_ids": tokenizer.special_ids,
-    }
-
-
-def learn_blanks(tokenizer: SubwordTokenizer, *, quick: bool) -> BERT:
+def learn_blanks(tokenizer: SubwordTokenizer, plan: Plan) -> BERT:
     """Train what all arms start from."""
     ids = tokenizer.encode("\n".join(play.text for play in load_shakespeare("train")))
     torch.manual_seed(START_SEED)
     model = BERT(tokenizer.vocab_size, **SHAPE)
     generator = Generator().manual_seed(START_SEED)
     for stage in WINDOW_STAGES:
-        size = {"batch_size": stage["batch_size"], "seq_len": stage["seq_len"]}
-        loss = masked_lm_loss(ids, **size, **special_of(tokenizer))
-        settings = stage["fit"] | (QUICK if quick else {})
-        history = fit(model, loss, generator=generator, progress=False, **settings)
+        n_steps, n_warmup = plan.steps(stage["fit"])
+        history = fit(
+            model,
+            masked_lm_loss(
+                ids,
+                batch_size=stage["batch_size"],
+                seq_len=stage["seq_len"],
+                **special_of(tokenizer),
+            ),
+            lr=stage["fit"]["lr"],
+            final_lr=stage["fit"]["final_lr"],
+            n_steps=n_steps,
+            n_warmup=n_warmup,
+            generator=generator,
+            progress=False,
+        )
         last = sum(history.losses[-50:]) / len(history.losses[-50:])
         print(f"windows of {stage['seq_len']}: {last:.3f} nats", flush=True)
     return model
 
 
 def train_arm(
-    start: BERT, arm: str, texts: dict[str, Any], seed: int, *, quick: bool
+    start: BERT, arm: str, texts: dict[str, Any], seed: int, plan: Plan
 ) -> tuple[NextSentenceBERT, list[tuple[int, float]]]:
     """Go on from the common beginning in one of the three ways.
 
@@ -161,14 +186,18 @@ def train_arm(
         scores = answer(model, batch)[0]  # type: ignore[arg-type]
         return judge(scores, pairs.labels)["accuracy"]
 
+    n_steps, n_warmup = plan.steps(PAIR_STAGE["fit"])
     history = fit(
         model,
         loss,
         generator=Generator().manual_seed(2000 + seed),
         evaluate=None if arm == "masked" else accuracy,
         evaluate_every=CURVE_EVERY,
+        lr=PAIR_STAGE["fit"]["lr"],
+        final_lr=PAIR_STAGE["fit"]["final_lr"],
+        n_steps=n_steps,
+        n_warmup=n_warmup,
         progress=False,
-        **(PAIR_STAGE["fit"] | (QUICK if quick else {})),
     )
     return model, history.evaluations
 
@@ -188,22 +217,21 @@ def masked_nats(model: NextSentenceBERT, segments: Segments, tokenizer: SubwordT
     return total / n
 
 
-def prepare(*, quick: bool) -> dict[str, Any]:
+def prepare(plan: Plan) -> dict[str, Any]:
     """Encode the plays and draw all pairs that somebody is asked about."""
     tokenizer = load_tokenizer("plays_bpe")
-    share = 10 if quick else 1
     train, validation, test = (speeches(split, tokenizer) for split in SPLITS)
     bare = speeches("test", tokenizer, names=False)
-    asked = draw_pairs(tuple(KINDS), test, N_PAIRS // share, 30)
-    asked["nameless"] = draw_pairs(("other",), bare, N_PAIRS // share, 30)["other"]
+    asked = draw_pairs(tuple(KINDS), test, plan.n_pairs, 30)
+    asked["nameless"] = draw_pairs(("other",), bare, plan.n_pairs, 30)["other"]
     return {
         "tokenizer": tokenizer,
         "train": train,
         "test": test,
         "asked": asked,
-        "probes": draw_pairs(("other", "same", "order"), train, N_PROBE // share, 31),
-        "watched": draw_pairs(("other", "order"), validation, N_CURVE // share, 32),
-        "words": draw_pairs(("other",), train, 8 * N_PROBE // share, 33)["other"],
+        "probes": draw_pairs(("other", "same", "order"), train, plan.n_probe, 31),
+        "watched": draw_pairs(("other", "order"), validation, plan.n_curve, 32),
+        "words": draw_pairs(("other",), train, 8 * plan.n_probe, 33)["other"],
     }
 
 
@@ -224,15 +252,15 @@ def judge_shared_words(texts: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def study(*, quick: bool) -> dict[str, Any]:
+def study(plan: Plan) -> dict[str, Any]:
     """Train all arms with all seeds and judge them."""
-    texts = prepare(quick=quick)
+    texts = prepare(plan)
     found: dict[str, list[Any]] = {arm: [] for arm in ARMS}
     curves: dict[str, list[Any]] = {"next": [], "order": []}
-    start, unseen = learn_blanks(texts["tokenizer"], quick=quick), texts["test"]
-    for seed in SEEDS[:1] if quick else SEEDS:
+    start, unseen = learn_blanks(texts["tokenizer"], plan), texts["test"]
+    for seed in plan.seeds:
         for arm in ARMS:
-            model, curve = train_arm(start, arm, texts, seed, quick=quick)
+            model, curve = train_arm(start, arm, texts, seed, plan)
             masked = masked_nats(model, unseen, texts["tokenizer"])
             told = judge_model(model, texts["tokenizer"], texts["asked"], texts["probes"])
             found[arm].append({"masked_nats": masked, **told})
@@ -253,7 +281,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     result = {
         "question": "What does next-sentence prediction learn from plays, and what is it easy by?",
         "unit": "shares of pairs; AUC; nats per masked token",
@@ -261,12 +289,12 @@ def main() -> None:
         "text": "plays, subwords of plays_bpe; segments of whole speeches with their speakers",
         "recipe": {"shape": SHAPE, "windows": list(WINDOW_STAGES), "pairs": PAIR_STAGE},
         "seeds": list(SEEDS), "n_pairs": N_PAIRS, "n_probe": N_PROBE, "near": NEAR, "chance": 0.5,
-        **study(quick=quick),
+        **study(Plan.quick() if quick else Plan()),
     }  # fmt: skip
     if quick:
         print(json.dumps(rounded(result, 3), indent=1))
         return
-    write_run("next_sentence", result, started=started, cpu_started=cpu_started)
+    write_run("next_sentence", result, clock)
 
 
 if __name__ == "__main__":

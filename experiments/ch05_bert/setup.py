@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What the recorded studies of chapter 5 share: text, one small recipe, blanks, intervals, output.
+"""What the recorded studies of chapter 5 share: text, one small recipe, blanks.
 
 Every arm of every study has the same size, sees the same windows of the training plays in the
 same order for a given seed, and takes the same number of steps.
 """
 
-import json
-import platform
-import time
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,7 +15,6 @@ from pretrain.gpt import GPT
 from pretrain.objectives import BatchLoss, random_windows
 from pretrain.training import fit
 from pretrain_lab.corpora.loading import load_shakespeare
-from pretrain_lab.paths import RUNS
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
 SEEDS = (0, 1, 2)
@@ -30,7 +25,6 @@ RECIPE: dict[str, Any] = {
     "seq_len": SEQ_LEN, "batch_size": 64, "n_steps": N_STEPS, "lr": 5e-3, "n_warmup": 200,
     "final_lr": 0.02,
 }  # fmt: skip
-_STUDENT_T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # 97.5 % points for n - 1 degrees
 
 
 def load_ids(tokenizer: CharTokenizer | None = None) -> tuple[CharTokenizer, dict[str, Tensor]]:
@@ -93,52 +87,3 @@ def train(model: Any, loss: BatchLoss, *, seed: int, n_steps: int = N_STEPS, **o
         progress=False,
         **options,
     )
-
-
-def seed_interval(values: list[float]) -> dict[str, Any]:
-    """Give mean and 95 % interval over seeds by Student's t, with the values themselves.
-
-    Args:
-        values: One number per seed.
-    """
-    items = torch.tensor(values, dtype=torch.float64)
-    half = _STUDENT_T[len(values)] * items.std().item() / len(values) ** 0.5
-    mean = items.mean().item()
-    return {"mean": mean, "low": mean - half, "high": mean + half, "values": values}
-
-
-def rounded(value: Any, digits: int = 5) -> Any:
-    """Round all floats inside lists and dictionaries."""
-    if isinstance(value, float):
-        return round(value, digits)
-    if isinstance(value, dict):
-        return {key: rounded(item, digits) for key, item in value.items()}
-    return [rounded(item, digits) for item in value] if isinstance(value, list | tuple) else value
-
-
-def write_run(
-    name: str,
-    result: dict[str, Any],
-    *,
-    started: float,
-    cpu_started: float,
-    folder: Path = RUNS,
-) -> None:
-    """Write a study to data/runs/NAME.json, with versions and duration.
-
-    Args:
-        name: File name without ending.
-        result: What the chapter reads.
-        started: time.time() at the start.
-        cpu_started: time.process_time() at the start.
-        folder: Where the file is put.
-    """
-    about = {
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "n_threads": torch.get_num_threads(),
-        "seconds": round(time.time() - started),
-        "cpu_seconds": round(time.process_time() - cpu_started),
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(rounded({**result, **about}), indent=1)
-    (folder / f"{name}.json").write_text(text + "\n")

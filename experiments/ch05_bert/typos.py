@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Spelling correction with one wrong letter a line: BERT, GPT and a word-unigram corrector.
 
-The part of `bert_evaluation` that asks whether reading both sides repairs misprints. Every
+The part of `evaluation` that asks whether reading both sides repairs misprints. Every
 corrector may replace one lower-case letter of a line by another one. It gets each line alone, and
 knows that at most one letter is wrong.
 """

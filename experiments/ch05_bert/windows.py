@@ -6,13 +6,13 @@ for 1,500 steps. All arms are judged on the same corrupted windows of 16 charact
 which are short enough for each of them, every 100 steps.
 """
 
-import time
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from experiments.ch05_bert.setup import load_ids, seed_interval, write_run
+from experiments.ch05_bert.setup import load_ids
+from experiments.common.records import Clock, seed_interval, write_run
 from pretrain.bert import BERT
 from pretrain.evaluation import bits, masked_log_probs
 from pretrain.objectives import corrupt_mlm, masked_lm_loss, random_windows
@@ -31,7 +31,7 @@ N_JUDGED, JUDGED_LEN = 4_000, 16
 
 def main() -> None:
     """Train every arm with every seed, and write the curves and the last values."""
-    started, cpu_started = time.time(), time.process_time()
+    clock = Clock()
     tokenizer, ids = load_ids()
     special: dict[str, Any] = {
         "mask_id": tokenizer.mask_id,
@@ -62,7 +62,7 @@ def main() -> None:
         "curves": curves,
         "last": {n: seed_interval([curve[-1] for curve in curves[n]]) for n in SEQ_LENS},
     }
-    write_run("bert_windows", result, started=started, cpu_started=cpu_started)
+    write_run("bert_windows", result, clock)
 
 
 def run(train: Tensor, seq_len: int, seed: int, special: dict[str, Any], judge: Any) -> list[float]:

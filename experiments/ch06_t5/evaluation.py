@@ -2,7 +2,7 @@
 """The book's T5 on unseen plays: losses by kind of token, exact spans, fill-ins, sentinel order.
 
 Writes data/runs/t5_evaluation.json. Windows of the test plays are drawn once with a fixed seed and
-corrupted as in training; `t5_study` says how a span is written. It counts as exact when all its
+corrupted as in training; `setup` says how a span is written. It counts as exact when all its
 tokens are right. Count models, whose orders are chosen on validation plays, are told the lengths
 and read the true text to the left of a span, earlier spans included.
 
@@ -12,7 +12,7 @@ what it would record, and writes nothing.
 
 import argparse
 import json
-import time
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,7 +20,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from experiments.book_models.character_models import RECIPES
-from experiments.ch05_bert.setup import rounded, write_run
 from experiments.ch06_t5.ngram_rivals import (
     fit_counts,
     judge_left,
@@ -46,12 +45,30 @@ from experiments.ch06_t5.setup import (
     write_told,
     written_spans,
 )
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.t5 import T5
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
 SEED = 31
-N_WINDOWS = 1000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is asked and counted."""
+
+    n_windows: int = 1000
+    n_counted: int | None = None
+    """Tokens of the training plays that are counted; None = all."""
+    n_check_windows: int = 400
+    """Windows of validation plays on whose blanks the two-sided order is chosen."""
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Ask few windows."""
+        return cls(30, 50_000, 40)
+
+
 N_EXAMPLES = 8
 KINDS = ("opening", "first", "later", "closing", "end")
 """Of a target's tokens: its first sentinel, a span's first token, its others, the sentinel that
@@ -217,9 +234,9 @@ def turned_targets(asked: Questions, tokenizer: SubwordTokenizer) -> Tensor:
     return torch.tensor(rows)
 
 
-def load(name: str, *, quick: bool) -> tuple[T5, SubwordTokenizer]:
+def load(name: str, *, untrained: bool) -> tuple[T5, SubwordTokenizer]:
     """Load the recorded model, or make an untrained one of its shape."""
-    if not quick:
+    if not untrained:
         model, tokenizer = load_model(name)
         return model, tokenizer
     tokenizer = load_tokenizer(RECIPES["t5"]["vocabulary"])
@@ -233,11 +250,11 @@ def main() -> None:
     parser.add_argument("--model", default="t5_subwords")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
-    n = 30 if options.quick else N_WINDOWS
-    model, tokenizer = load(options.model, quick=options.quick)
-    asked = ask(tokenizer, split_ids(tokenizer, "test"), n, seed=SEED)
-    counts = fit_counts(tokenizer, quick=options.quick)
+    clock = Clock()
+    plan = Plan.quick() if options.quick else Plan()
+    model, tokenizer = load(options.model, untrained=options.quick)
+    asked = ask(tokenizer, split_ids(tokenizer, "test"), plan.n_windows, seed=SEED)
+    counts = fit_counts(tokenizer, plan.n_counted, plan.n_check_windows)
     print("counted", counts["choice"], flush=True)
     result = {
         "question": "What does the recorded T5 write into spans of unseen plays?",
@@ -245,7 +262,7 @@ def main() -> None:
         "interval": "95 %, bootstrap over windows",
         "model": options.model,
         "seq_len": SEQ_LEN,
-        "n_windows": n,
+        "n_windows": plan.n_windows,
         "loss": judge_losses(model, tokenizer, asked, counts["unigram"]),
         "spans": judge_spans(model, tokenizer, asked),
         "order": judge_order(model, tokenizer, asked),
@@ -259,7 +276,7 @@ def main() -> None:
     if options.quick:
         print(json.dumps(rounded(result), indent=1))
     else:
-        write_run("t5_evaluation", result, started=started, cpu_started=cpu_started)
+        write_run("t5_evaluation", result, clock)
 
 
 if __name__ == "__main__":

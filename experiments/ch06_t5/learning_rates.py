@@ -13,14 +13,15 @@ Plain AdamW moves every entry by about the learning rate. T5's parameters are dr
 
 import argparse
 import json
-import time
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from experiments.book_models.character_models import RECIPES, sentinels_of
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
+from experiments.book_models.character_models import RECIPES
+from experiments.common.records import Clock, rounded, seed_interval, write_run
+from experiments.common.special_ids import sentinels_of
 from pretrain.objectives import shift_right, span_corruption_loss
 from pretrain.span_corruption import corrupt_spans
 from pretrain.t5 import T5
@@ -29,7 +30,7 @@ from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.tokenizers.subwords import load_tokenizer
 
 SEEDS = (0, 1, 2)
-SEQ_LEN, BATCH_SIZE, N_STEPS, EVERY = 16, 128, 400, 50
+SEQ_LEN, BATCH_SIZE, EVERY = 16, 128, 50
 N_JUDGED = 2_000
 ARMS: dict[str, dict[str, Any]] = {
     "one rate, 0.001": {"lr": 1e-3},
@@ -37,6 +38,21 @@ ARMS: dict[str, dict[str, Any]] = {
     "one rate, 0.01": {"lr": 1e-2},
     "relative, 0.04": {"lr": 4e-2, "relative_lr": True},
 }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is trained."""
+
+    seeds: tuple[int, ...] = SEEDS
+    n_steps: int = 400
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take a few steps with two seeds."""
+        return cls((0, 1), n_steps=6)
+
+
 FIT: dict[str, Any] = {"n_warmup": 100, "final_lr": 0.5, "weight_decay": 0.01}
 TOKENIZER = load_tokenizer("plays_bpe")
 SPANS = sentinels_of(TOKENIZER)
@@ -75,8 +91,12 @@ def run(arm: str, seed: int, train: Tensor, judge: Judge, n_steps: int) -> list[
         generator=Generator().manual_seed(1000 + seed),
         evaluate=judge,
         evaluate_every=min(EVERY, n_steps),
+        lr=ARMS[arm]["lr"],
+        relative_lr=ARMS[arm].get("relative_lr", False),
+        n_warmup=min(FIT["n_warmup"], n_steps // 2),
+        final_lr=FIT["final_lr"],
+        weight_decay=FIT["weight_decay"],
         progress=False,
-        **{**FIT, "n_warmup": min(FIT["n_warmup"], n_steps // 2), **ARMS[arm]},
     )
     return [value for _, value in history.evaluations]
 
@@ -88,23 +108,23 @@ def unigram_nats(train: Tensor, judge: Judge) -> float:
     return -log_probs[judge.cut.targets[judge.is_text]].mean().item()
 
 
-def study(seeds: tuple[int, ...], n_steps: int) -> dict[str, Any]:
+def study(plan: Plan) -> dict[str, Any]:
     """Train all arms for each seed and put the curves together."""
     train, judge = load_ids("train"), Judge(load_ids("validation"))
     model = T5(TOKENIZER.vocab_size, **RECIPES["t5"]["shape"])
     curves: dict[str, list[list[float]]] = {arm: [] for arm in ARMS}
-    for seed in seeds:
+    for seed in plan.seeds:
         for arm in ARMS:
-            curves[arm].append(run(arm, seed, train, judge, n_steps))
+            curves[arm].append(run(arm, seed, train, judge, plan.n_steps))
             print(arm, seed, round(curves[arm][-1][-1], 3), flush=True)
     return {
         "question": "Which learning rates get a small T5 past the frequencies of the tokens?",
         "unit": f"nats per token of text, in windows of {SEQ_LEN} tokens of validation plays",
         "recipe": {
             **RECIPES["t5"]["shape"], "seq_len": SEQ_LEN, "batch_size": BATCH_SIZE,
-            "n_steps": n_steps, **FIT, "arms": ARMS,
+            "n_steps": plan.n_steps, **FIT, "arms": ARMS,
         },
-        "seeds": list(seeds),
+        "seeds": list(plan.seeds),
         "interval": "95 % over seeds, Student's t",
         "initial_sizes": {
             name: parameter.detach().square().mean().sqrt().item()
@@ -112,7 +132,7 @@ def study(seeds: tuple[int, ...], n_steps: int) -> dict[str, Any]:
             if name.startswith(("token", "encoder.blocks.0", "encoder.relative"))
         },
         "unigram": unigram_nats(train, judge),
-        "steps": list(range(EVERY, n_steps + 1, EVERY)),
+        "steps": list(range(EVERY, plan.n_steps + 1, EVERY)),
         "curves": curves,
         "last": {arm: seed_interval([c[-1] for c in runs]) for arm, runs in curves.items()},
     }  # fmt: skip
@@ -123,11 +143,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     if parser.parse_args().quick:
-        print(json.dumps(rounded(study((0, 1), 6), 3)))
+        print(json.dumps(rounded(study(Plan.quick()), 3)))
         return
-    started, cpu_started = time.time(), time.process_time()
-    result = study(SEEDS, N_STEPS)
-    write_run("t5_rates", result, started=started, cpu_started=cpu_started)
+    clock = Clock()
+    write_run("t5_rates", study(Plan()), clock)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Count models of subwords beside the book's T5: from the left, and from both sides of a blank.
 
-`t5_evaluation` asks them. They are told the lengths of the spans, and read the true text to the
+`evaluation` asks them. They are told the lengths of the spans, and read the true text to the
 left of a place, earlier spans included; on the right, only what was not cut out.
 """
 
@@ -31,7 +31,6 @@ from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 CHECK_SEED = 32
 N_CHECK = 20_000  # tokens of the validation plays on which the left order is chosen
-N_CHECK_WINDOWS = 400  # windows of them on whose blanks the two-sided order is chosen
 LEFT_ORDERS = (2, 3, 4)
 TWO_SIDED_ORDERS = ((1, 1), (2, 1), (1, 2), (2, 2))
 
@@ -150,17 +149,24 @@ def judge_single(
     }
 
 
-def fit_counts(tokenizer: SubwordTokenizer, *, quick: bool) -> dict[str, Any]:
-    """Count the training plays, with the orders that fit the validation plays best."""
-    size, train = tokenizer.vocab_size, split_ids(tokenizer, "train")
-    train = train[:50_000] if quick else train
+def fit_counts(
+    tokenizer: SubwordTokenizer, n_counted: int | None, n_check_windows: int
+) -> dict[str, Any]:
+    """Count the training plays, with the orders that fit the validation plays best.
+
+    Args:
+        tokenizer: The vocabulary.
+        n_counted: Tokens that are counted; None = all.
+        n_check_windows: Windows on whose blanks the two-sided order is chosen.
+    """
+    size, train = tokenizer.vocab_size, split_ids(tokenizer, "train")[:n_counted]
     held_out = split_ids(tokenizer, "validation")
     text = train.numpy()
     lefts = [KneserNey(order, size).fit(text) for order in LEFT_ORDERS]
     left_nats = {
         model.order: -float(model.log_probs(held_out[:N_CHECK].numpy()).mean()) for model in lefts
     }
-    check = ask(tokenizer, held_out, N_CHECK_WINDOWS // (10 if quick else 1), seed=CHECK_SEED)
+    check = ask(tokenizer, held_out, n_check_windows, seed=CHECK_SEED)
     blanks = single_blanks(check)
     sides = [TwoSidedNGram(*orders, size).fit(text) for orders in TWO_SIDED_ORDERS]
     side_nats = [

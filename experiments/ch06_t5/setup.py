@@ -13,13 +13,13 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from experiments.book_models.character_models import sentinels_of
+from experiments.common.special_ids import sentinels_of
 from pretrain.generation import generate_from
 from pretrain.objectives import random_windows, shift_right
 from pretrain.span_corruption import SpanCorrupted, corrupt_spans, find_spans
 from pretrain.t5 import T5
 from pretrain_lab.corpora.loading import load_shakespeare
-from pretrain_lab.statistics.intervals import wilson_interval
+from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 SEQ_LEN = 64
@@ -71,28 +71,21 @@ def text_only(log_probs: Tensor, special_ids: tuple[int, ...]) -> Tensor:
     return log_probs.masked_fill(special, float("-inf")).log_softmax(dim=-1)
 
 
-def cluster_interval(
-    hits: Tensor, trials: Tensor, *, seed: int = 0, n_resamples: int = 1000
-) -> list[float]:
+def cluster_interval(hits: Tensor, trials: Tensor) -> list[float]:
     """Compute a share or mean and its 95 % bootstrap interval when whole clusters are drawn.
 
     Args:
         hits: float (C,), sum over each cluster (a window, a film) of what is averaged.
         trials: float (C,), number of items in each cluster; some may have none.
-        seed: Seed of the resamples.
-        n_resamples: Bootstrap samples.
 
     Returns:
         Mean over all items, lower end, upper end.
     """
-    generator = Generator().manual_seed(seed)
-    hits, trials = hits.double()[trials > 0], trials.double()[trials > 0]
-    if len(hits) < 2:
-        raise ValueError(f"expected at least two clusters with an item, got {len(hits)}")
-    drawn = torch.randint(len(hits), (n_resamples, len(hits)), generator=generator)
-    means = hits[drawn].sum(dim=1) / trials[drawn].sum(dim=1)
-    ends = means.quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
-    return [(hits.sum() / trials.sum()).item(), *ends]
+    hits, trials = hits.double()[trials > 0], trials[trials > 0].long()
+    cluster = torch.arange(len(hits)).repeat_interleave(trials)
+    values = (hits / trials).repeat_interleave(trials)
+    generator = Generator().manual_seed(0)
+    return list(bootstrap_interval(values, cluster=cluster, generator=generator))
 
 
 def share_interval(hits: Tensor, trials: Tensor) -> list[float]:

@@ -12,12 +12,10 @@ blame; it does not say what in the mixture.
 
 import argparse
 import json
-import time
 from typing import Any
 
 from torch import Generator
 
-from experiments.ch05_bert.setup import rounded, write_run
 from experiments.ch06_t5.task_scores import judge_class, mean
 from experiments.ch06_t5.text_to_text import (
     DROPOUT_PROB,
@@ -29,10 +27,12 @@ from experiments.ch06_t5.text_to_text import (
     STAGES,
     START,
     WEIGHT_DECAY,
+    Plan,
     asker,
     read_examples,
     start_model,
 )
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.t5 import T5
 from pretrain.training import fit
 from pretrain_lab.finetuning.text_to_text import task_loss
@@ -90,13 +90,13 @@ def main() -> None:
     """Tune on each task, ask, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    plan = Plan.quick() if parser.parse_args().quick else Plan()
+    clock = Clock()
     tokenizer = load_tokenizer("plays_bpe")
-    train, unseen = read_examples(quick=quick)
+    train, unseen = read_examples(plan)
     tasks: dict[str, Any] = {}
     for name in NAMES:
-        n_steps = 20 if quick else n_steps_of(name)
+        n_steps = plan.n_steps or n_steps_of(name)
         model, losses = train_alone(tokenizer, train[name], n_steps)
         scores = judge_class(name, asker(model, tokenizer), train[name], unseen[name])
         tasks[name] = {"n_steps": n_steps, "train_loss_every_100_steps_nats": losses, **scores}
@@ -109,10 +109,10 @@ def main() -> None:
         "dropout_prob": DROPOUT_PROB[ARM],
         "tasks": tasks,
     }
-    if quick:
+    if not plan.keep:
         print(json.dumps(rounded(result), indent=1)[:1500])
         return
-    write_run("text_to_text_alone", result, started=started, cpu_started=cpu_started)
+    write_run("text_to_text_alone", result, clock)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ A mean length of 1.2 stands for noise that is drawn token by token: at 15 %, its
 
 import argparse
 import json
-import time
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from experiments.book_models.character_models import sentinels_of
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
 from experiments.ch06_t5.setup import split_ids, taken, target_log_probs, text_only, write_told
+from experiments.common.records import Clock, rounded, seed_interval, write_run
+from experiments.common.special_ids import sentinels_of
 from pretrain.evaluation import bits
 from pretrain.objectives import random_windows, span_corruption_loss
 from pretrain.span_corruption import apply_spans, count_spans
@@ -51,8 +51,22 @@ ARMS: dict[str, dict[str, Any]] = {
 }
 REFERENCE = "15 %, length 3"
 QUESTIONS = {"span_of_3": 3, "single_token": 1}
-N_ASKED = 1500
 ASK_SEED = 51
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is trained and asked."""
+
+    seeds: tuple[int, ...] = SEEDS
+    n_steps: int | None = None
+    """Of each stage; None = as STAGES says."""
+    n_asked: int = 1500
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take a few steps with one seed."""
+        return cls(SEEDS[:1], n_steps=5, n_asked=50)
 
 
 def ask_spans(
@@ -184,17 +198,17 @@ def main() -> None:
     """Run all arms seed by seed, and write the study after each seed but the first."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    plan = Plan.quick() if parser.parse_args().quick else Plan()
+    clock = Clock()
     tokenizer = load_tokenizer("plays_bpe")
     ids = {split: split_ids(tokenizer, split) for split in ("train", "test")}
-    stages = [(*s[:2], 5, *s[3:]) for s in STAGES] if quick else list(STAGES)
-    n = 50 if quick else N_ASKED
+    stages = [(*s[:2], plan.n_steps or s[2], *s[3:]) for s in STAGES]
     questions = {
-        name: ask_spans(tokenizer, ids["test"], length, n) for name, length in QUESTIONS.items()
+        name: ask_spans(tokenizer, ids["test"], length, plan.n_asked)
+        for name, length in QUESTIONS.items()
     }
     results: dict[str, list[dict[str, float]]] = {name: [] for name in ARMS}
-    for n_seeds, seed in enumerate(SEEDS[:1] if quick else SEEDS, start=1):
+    for n_seeds, seed in enumerate(plan.seeds, start=1):
         for name, arm in ARMS.items():
             results[name].append(run_arm(arm, seed, tokenizer, ids["train"], questions, stages))
             print(name, seed, rounded(results[name][-1], 3), flush=True)
@@ -208,7 +222,7 @@ def main() -> None:
             "relative_lr": True,
             "seq_len": SEQ_LEN,
             "roll": True,
-            "n_asked": n,
+            "n_asked": plan.n_asked,
             "seeds": list(SEEDS[:n_seeds]),
             "reference": REFERENCE,
             "arms": summary(results),
@@ -218,8 +232,8 @@ def main() -> None:
             },
         }
         if n_seeds > 1:
-            write_run("t5_spans", study, started=started, cpu_started=cpu_started)
-    if quick:
+            write_run("t5_spans", study, clock)
+    if n_seeds == 1:
         print(json.dumps(rounded(study), indent=1))
 
 

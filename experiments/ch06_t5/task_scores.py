@@ -194,7 +194,7 @@ def judge_titles(
 
 
 def judge_fill(model: T5, tokenizer: SubwordTokenizer, n: int, *, seed: int) -> dict[str, Any]:
-    """Fill spans of unseen plays, as in `t5_evaluation`: the model decides where they end."""
+    """Fill spans of unseen plays, as in `evaluation`: the model decides where they end."""
     asked = ask(tokenizer, split_ids(tokenizer, "test"), n, seed=seed)
     written = write_free(model, asked.corrupted.inputs, asked.corrupted.targets.shape[1] + 10)
     rows = [

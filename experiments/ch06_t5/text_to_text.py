@@ -19,18 +19,15 @@ examples, prints what it would record, and writes nothing.
 
 import argparse
 import json
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Generator
 
-from experiments.book_models.character_models import sentinels_of
-from experiments.ch05_bert.setup import rounded, write_run
 from experiments.ch06_t5.setup import split_ids
 from experiments.ch06_t5.task_scores import (
     judge_class,
@@ -41,6 +38,9 @@ from experiments.ch06_t5.task_scores import (
     mean,
     spread,
 )
+from experiments.common.memory import ArmCache
+from experiments.common.records import Clock, rounded, write_run
+from experiments.common.special_ids import sentinels_of
 from pretrain.objectives import span_corruption_loss
 from pretrain.t5 import T5
 from pretrain.training import fit
@@ -66,21 +66,41 @@ WEIGHT_DECAY = 0.01
 MAX_SOURCE_LEN = 112  # tokens; cuts most plots and hardly anything else
 MAX_TARGET_LEN = 24
 PROPORTIONS = {"fill": 0.35, "reverse": 0.15, "genre": 0.15, "sentiment": 0.2, "title": 0.15}
-N_ASKED = {"reverse": 1000, "genre": 1200, "sentiment": 2000, "title": 1000, "fill": 600}
+N_ASKED = {"reverse": 1000, "genre": 1200, "sentiment": 2000, "title": 1000}
 """Most questions of each task; there are fewer plots, so all are asked."""
-N_PREFIX_TEXTS = 300
 
 
-def read_examples(*, quick: bool) -> tuple[dict[str, list[Example]], dict[str, list[Example]]]:
+@dataclass(frozen=True)
+class Plan:
+    """How much is trained and asked."""
+
+    n_steps: int | None = None
+    """Of each stage; None = as STAGES says."""
+    n_train: int | None = None
+    """Training examples of each task; None = all."""
+    n_asked: Mapping[str, int] = field(default_factory=lambda: N_ASKED)
+    n_fill: int = 600
+    n_prefix_texts: int = 300
+    keep: bool = True
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take a few steps on a few examples, and keep nothing."""
+        return cls(20, 200, dict.fromkeys(N_ASKED, 24), n_fill=10, n_prefix_texts=12, keep=False)
+
+    def stages(self, arm: str) -> list[tuple[int, int, int, float, float]]:
+        """Give the stages of an arm."""
+        return [(*s[:2], self.n_steps or s[2], *s[3:]) for s in STAGES[arm]]
+
+
+def read_examples(plan: Plan) -> tuple[dict[str, list[Example]], dict[str, list[Example]]]:
     """Load the training examples of each task, and the unseen ones that are asked."""
     train = {name: task.examples("train") for name, task in TASKS.items()}
     unseen = {name: task.examples("test") for name, task in TASKS.items()}
     unseen["genre"] += TASKS["genre"].examples("validation")
-    if quick:
-        train = {name: spread(rows, 200) for name, rows in train.items()}
-    return train, {
-        name: spread(rows, 24 if quick else N_ASKED[name]) for name, rows in unseen.items()
-    }
+    if plan.n_train is not None:
+        train = {name: spread(rows, plan.n_train) for name, rows in train.items()}
+    return train, {name: spread(rows, plan.n_asked[name]) for name, rows in unseen.items()}
 
 
 def start_model(arm: str, tokenizer: SubwordTokenizer) -> T5:
@@ -94,7 +114,7 @@ def start_model(arm: str, tokenizer: SubwordTokenizer) -> T5:
 
 def train_model(
     arm: str, tokenizer: SubwordTokenizer, examples: dict[str, list[Example]], stages: Any,
-    *, resume: bool,
+    cache: ArmCache,
 ) -> tuple[T5, list[float]]:  # fmt: skip
     """Train on the mixture, stage by stage.
 
@@ -103,7 +123,7 @@ def train_model(
         tokenizer: The vocabulary.
         examples: Training examples of each supervised task.
         stages: As one of STAGES.
-        resume: Whether to go on from what a killed run left, and to leave it.
+        cache: Keeps the state of an interrupted training.
 
     Returns:
         The model in evaluation mode, and the mean training loss of every hundred steps, in nats.
@@ -133,7 +153,7 @@ def train_model(
             relative_lr=True,
             weight_decay=WEIGHT_DECAY,
             generator=generator,
-            checkpoint=run_file(arm, number) if resume else None,
+            checkpoint=cache.path(f"{arm}, stage {number}"),
             checkpoint_every=500,
             progress=False,
         )
@@ -142,17 +162,6 @@ def train_model(
         )
         losses += history.losses
     return model.eval(), [round(mean(losses[i : i + 100]), 4) for i in range(0, len(losses), 100)]
-
-
-def run_file(arm: str, number: int) -> Path:
-    """Name the file that a killed run goes on from."""
-    name = f"pretrain_t5_tasks_{arm.replace(' ', '_')}_stage{number}.safetensors"
-    return Path(tempfile.gettempdir()) / name
-
-
-def plan(arm: str, *, quick: bool) -> list[tuple[int, int, int, float, float]]:
-    """Give the stages of an arm, a few steps each if quick."""
-    return [(*s[:2], 20 if quick else s[2], *s[3:]) for s in STAGES[arm]]
 
 
 def make_card(arm: str, stages: Any, train: dict[str, list[Example]]) -> dict[str, Any]:
@@ -191,12 +200,10 @@ def judge(
     tokenizer: SubwordTokenizer,
     train: dict[str, list[Example]],
     unseen: dict[str, list[Example]],
-    *,
-    quick: bool,
+    plan: Plan,
 ) -> dict[str, Any]:
     """Ask the model everything."""
     ask_model = asker(model, tokenizer)
-    n_fill, n_texts = (10, 12) if quick else (N_ASKED["fill"], N_PREFIX_TEXTS)
     classes = {
         name: judge_class(name, ask_model, train[name], unseen[name])
         for name in ("genre", "sentiment")
@@ -205,8 +212,8 @@ def judge(
         "reverse": judge_reversal(ask_model(unseen["reverse"]), unseen["reverse"]),
         **classes,
         "title": judge_titles(ask_model(unseen["title"]), train["title"], unseen["title"]),
-        "fill": judge_fill(model, tokenizer, n_fill, seed=FILL_SEED),
-        "prefix": judge_prefixes(partial(answer, model, tokenizer), unseen, n_texts),
+        "fill": judge_fill(model, tokenizer, plan.n_fill, seed=FILL_SEED),
+        "prefix": judge_prefixes(partial(answer, model, tokenizer), unseen, plan.n_prefix_texts),
     }
 
 
@@ -215,31 +222,32 @@ def run_arm(
     tokenizer: SubwordTokenizer,
     train: dict[str, list[Example]],
     unseen: dict[str, list[Example]],
-    *,
-    quick: bool,
+    plan: Plan,
+    cache: ArmCache,
 ) -> tuple[T5, dict[str, Any], dict[str, Any]]:
     """Train an arm and ask it everything; gives the model, its card and its scores."""
-    stages, cpu_started = plan(arm, quick=quick), time.process_time()
-    model, losses = train_model(arm, tokenizer, train, stages, resume=not quick)
+    stages, cpu_started = plan.stages(arm), time.process_time()
+    model, losses = train_model(arm, tokenizer, train, stages, cache)
     card = {
         **make_card(arm, stages, train),
         "n_parameters": sum(p.numel() for p in model.parameters()),
         "train_loss_every_100_steps_nats": losses,
         "training_cpu_seconds": round(time.process_time() - cpu_started),
     }
-    return model, card, judge(model, tokenizer, train, unseen, quick=quick)
+    return model, card, judge(model, tokenizer, train, unseen, plan)
 
 
 def main() -> None:
     """Train both arms, ask everything, and write the record and the pre-trained arm's model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    started, cpu_started = time.time(), time.process_time()
+    plan = Plan.quick() if parser.parse_args().quick else Plan()
+    clock = Clock()
     tokenizer = load_tokenizer("plays_bpe")
-    train, unseen = read_examples(quick=quick)
-    arms = {arm: run_arm(arm, tokenizer, train, unseen, quick=quick) for arm in STAGES}
-    (model, card, scores), (_, scratch_card, scratch_scores) = arms.values()
+    train, unseen = read_examples(plan)
+    cache = ArmCache("text_to_text", [SEED, SHAPE, STAGES, DROPOUT_PROB], keep=plan.keep)
+    runs = [run_arm(arm, tokenizer, train, unseen, plan, cache) for arm in STAGES]
+    (model, card, scores), (_, scratch_card, scratch_scores) = runs
     result = {
         "question": "Can one small model do five tasks, told apart by a prefix?",
         "interval": "95 %; over words for reversal, else a bootstrap over plays, films or windows",
@@ -248,14 +256,12 @@ def main() -> None:
         **scores,
         "from_scratch": {**scratch_card, **scratch_scores},
     }
-    if quick:
+    if not plan.keep:
         print(json.dumps(rounded(result), indent=1))
         return
     save_model(CHECKPOINTS / "t5_tasks.safetensors", model, tokenizer, card)
-    write_run("text_to_text", result, started=started, cpu_started=cpu_started)
-    for arm in STAGES:
-        for number in range(len(STAGES[arm])):
-            run_file(arm, number).unlink(missing_ok=True)  # or the next run would find itself done
+    write_run("text_to_text", result, clock)
+    cache.forget()
 
 
 if __name__ == "__main__":

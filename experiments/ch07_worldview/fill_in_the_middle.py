@@ -4,7 +4,7 @@
 Writes data/runs/fill_the_middle.json. Needs the weights of
 experiments/ch07_worldview/three_objectives.py.
 
-First, on a source whose optima are known, a small GPT learns to fill gaps (`worldview_source`).
+First, on a source whose optima are known, a small GPT learns to fill gaps (`hmm_infilling`).
 
 Second, on the plays: the recorded GPT (`worldview_gpt`) is trained on for a sixth of its budget, in
 one arm on plain windows, in two with half of them rearranged, in either order of
@@ -14,7 +14,7 @@ against what the plain arm can say from the left; the same of the recorded BERT 
 both sides by nature; and what the rearrangement costs on ordinary text. The GPT has 64 positions,
 so middles are asked in windows of 61 tokens: with three markers, 64.
 
-Third: BERT writes (`worldview_generation`).
+Third: BERT writes (`generation`).
 
 `--tune` prints the first part on the validation plays, on which its recipe is chosen; `--quick`
 tries everything in some 20 seconds, with untrained models if need be. Neither writes anything.
@@ -23,14 +23,14 @@ tries everything in some 20 seconds, with untrained models if need be. Neither w
 import argparse
 import json
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
+from experiments.ch07_worldview import hmm_infilling
 from experiments.ch07_worldview.generation import ROUNDS, study_generation
-from experiments.ch07_worldview.hmm_infilling import study_source
 from experiments.ch07_worldview.questions import (
     MIDDLE,
     ONE,
@@ -42,7 +42,8 @@ from experiments.ch07_worldview.questions import (
     windows_of,
 )
 from experiments.ch07_worldview.record import no_seeds, over_items
-from experiments.ch07_worldview.three_objectives import load_ids, new_model
+from experiments.ch07_worldview.three_objectives import load_ids
+from experiments.common.records import Clock, rounded, seed_interval, write_run
 from pretrain.generation import generate
 from pretrain.gpt import GPT
 from pretrain.training import fit
@@ -70,21 +71,34 @@ RECIPE: dict[str, Any] = {
 }  # fmt: skip
 WINDOW, START = SEQ_LEN - 3, 28
 LENGTHS = (4, 8)  # tokens in the middle
-SIZES = {"n_middles": 600, "n_text": 600, "n_greedy": 300, "n_written": 150}
-QUICK_SIZES = {"n_middles": 40, "n_text": 40, "n_greedy": 20, "n_written": 8}
 
 
-def load_or_new(name: str, quick: bool) -> Any:
-    """Load a recorded model; in a quick try that comes before it exists, an untrained one."""
-    try:
-        return load_model(f"worldview_{name}")[0]
-    except FileNotFoundError:
-        if not quick:
-            raise
-        model = new_model(name, 0).eval()
-        if isinstance(model, GPT):
-            model.embeddings.trained_len.fill_(SEQ_LEN)
-        return model
+@dataclass(frozen=True)
+class Plan:
+    """How much is trained and asked."""
+
+    budget: float = BUDGET
+    n_middles: int = 600
+    n_text: int = 600
+    n_greedy: int = 300
+    n_written: int = 150
+    n_rounds: tuple[int, ...] = ROUNDS
+    source: hmm_infilling.Plan = field(default_factory=hmm_infilling.Plan)
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Train and ask little."""
+        return cls(1e9, 40, 40, 20, 8, n_rounds=(1, 4), source=hmm_infilling.Plan.quick())
+
+    def sizes(self) -> dict[str, int]:
+        """Write the numbers of questions as the record has them."""
+        names = ("n_middles", "n_text", "n_greedy", "n_written")
+        return {name: getattr(self, name) for name in names}
+
+
+def load(name: str) -> Any:
+    """Load a recorded model."""
+    return load_model(f"worldview_{name}")[0]
 
 
 def train_arm(start: GPT, arm: str, seed: int, ids: Tensor, budget: float) -> GPT:
@@ -100,15 +114,23 @@ def train_arm(start: GPT, arm: str, seed: int, ids: Tensor, budget: float) -> GP
     model = GPT(**start.options)
     model.load_state_dict(start.state_dict())
     steps = n_steps(start, budget)
-    shape = {key: RECIPE[key] for key in ("batch_size", "seq_len")}
     fit(
         model,
-        fim_loss(ids, markers=MARKERS, **ARMS[arm], **shape),
+        fim_loss(
+            ids,
+            markers=MARKERS,
+            fim_prob=ARMS[arm]["fim_prob"],
+            order=ARMS[arm]["order"],
+            batch_size=RECIPE["batch_size"],
+            seq_len=RECIPE["seq_len"],
+        ),
         n_steps=steps,
         n_warmup=min(RECIPE["n_warmup"], steps // 4),
         generator=Generator().manual_seed(2000 + seed),
+        lr=RECIPE["lr"],
+        final_lr=RECIPE["final_lr"],
+        weight_decay=RECIPE["weight_decay"],
         progress=False,
-        **{key: RECIPE[key] for key in ("lr", "final_lr", "weight_decay")},
     )
     return model
 
@@ -189,10 +211,10 @@ def examples(model: GPT, ids: Tensor, order: str, n: int = 4) -> list[dict[str, 
     return texts
 
 
-def ask_arm(model: GPT, ids: Tensor, sizes: dict[str, int], order: str) -> dict[str, Any]:
+def ask_arm(model: GPT, ids: Tensor, plan: Plan, order: str) -> dict[str, Any]:
     """Ask one arm everything; ordinary text is scored in the second half of each window."""
-    text = windows_of(ids, sizes["n_text"], seed=33)
-    n, m = sizes["n_middles"], sizes["n_greedy"]
+    text = windows_of(ids, plan.n_text, seed=33)
+    n, m = plan.n_middles, plan.n_greedy
     return {
         "text": in_bits(gpt_span_log_probs(model, text, MIDDLE, SEQ_LEN).double().mean(dim=1)),
         "middles": {str(k): ask_middles(model, ids, k, n, order) for k in LENGTHS},
@@ -200,45 +222,38 @@ def ask_arm(model: GPT, ids: Tensor, sizes: dict[str, int], order: str) -> dict[
     }
 
 
-def study_infilling(
-    ids: dict[str, Tensor], seeds: list[int], budget: float, sizes: dict[str, int], *, quick: bool
-) -> dict[str, Any]:
+def study_infilling(ids: dict[str, Tensor], seeds: list[int], plan: Plan) -> dict[str, Any]:
     """Train both arms, ask them, and ask the three recorded models the same.
 
     Args:
         ids: Tokens of each split.
         seeds: Seeds of the batches.
-        budget: Operations of each arm.
-        sizes: Numbers of questions.
-        quick: Whether untrained models will do.
+        plan: How much is trained and asked.
 
     Returns:
         What is written to the file.
     """
-    start = load_or_new("gpt", quick)
+    start = load("gpt")
     runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in ARMS}
     shown: dict[str, list[dict[str, str]]] = {}
     for seed in seeds:
         for arm, options in ARMS.items():
             started = time.process_time()
-            model = train_arm(start, arm, seed, ids["train"], budget)
+            model = train_arm(start, arm, seed, ids["train"], plan.budget)
             seconds = time.process_time() - started
-            found = ask_arm(model, ids["test"], sizes, options["order"])
+            found = ask_arm(model, ids["test"], plan, options["order"])
             runs[arm].append(found | {"cpu_seconds": seconds})
             if arm != "plain" and arm not in shown:
                 shown[arm] = examples(model, ids["test"], options["order"])
             print(arm, seed, round(seconds), flush=True)
     recorded = {
-        name: {
-            str(k): ask_middles(load_or_new(name, quick), ids["test"], k, sizes["n_middles"])
-            for k in LENGTHS
-        }
+        name: {str(k): ask_middles(load(name), ids["test"], k, plan.n_middles) for k in LENGTHS}
         for name in ("bert", "t5")
     }
-    before = ask_arm(start, ids["test"], sizes, "psm")["text"]
+    before = ask_arm(start, ids["test"], plan, "psm")["text"]
     return {
-        "recipe": RECIPE | {"n_steps": n_steps(start, budget), "arms": ARMS},
-        "budget": budget,
+        "recipe": RECIPE | {"n_steps": n_steps(start, plan.budget), "arms": ARMS},
+        "budget": plan.budget,
         "markers": {name: TOKENIZER.tokens[i] for name, i in MARKERS._asdict().items()},
         "window": WINDOW,
         "start": START,
@@ -310,15 +325,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--tune", action="store_true")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
-    ids, quick = load_ids(), options.quick
-    sizes, budget = (QUICK_SIZES, 1e9) if quick else (SIZES, BUDGET)
-    seeds = options.seeds[:2] if quick else options.seeds
+    clock = Clock()
+    ids, plan = load_ids(), Plan.quick() if options.quick else Plan()
+    seeds = options.seeds[:2] if options.quick else options.seeds
     if not 2 <= len(set(seeds)) == len(seeds) <= 5:
         parser.error(f"expected two to five different seeds, got {seeds}")
     if options.tune:
         other = ids | {"test": ids["validation"]}
-        found = study_infilling(other, seeds, budget, sizes, quick=quick)
+        found = study_infilling(other, seeds, plan)
         print(json.dumps(rounded(found, 3), indent=1))
         return
     result = {
@@ -326,18 +340,18 @@ def main() -> None:
         "unit": "bits per token; shares",
         "interval": "95 %; low and high over seeds (Student's t), over_items by bootstrap",
         "seeds": seeds,
-        "sizes": sizes,
-        "source": study_source(seeds, quick=quick),
-        "infilling": study_infilling(ids, seeds, budget, sizes, quick=quick),
+        "sizes": plan.sizes(),
+        "source": hmm_infilling.study_source(seeds, plan.source),
+        "infilling": study_infilling(ids, seeds, plan),
         "generation": study_generation(
-            load_or_new("bert", quick), load_or_new("gpt", quick), ids, n=sizes["n_written"],
-            order=3, n_rounds=(1, 4) if quick else ROUNDS,
+            load("bert"), load("gpt"), ids, n=plan.n_written,
+            order=3, n_rounds=plan.n_rounds,
         ),
     }  # fmt: skip
-    if quick:
+    if options.quick:
         print(json.dumps(rounded(result, 3)))
         return
-    write_run("fill_the_middle", result, started=started, cpu_started=cpu_started)
+    write_run("fill_the_middle", result, clock)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ and backward messages.
 """
 
 import time
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from experiments.ch05_bert.setup import seed_interval
 from experiments.ch07_worldview.known_entropy import (
     OFFSET,
     SOURCE,
@@ -23,6 +23,7 @@ from experiments.ch07_worldview.known_entropy import (
     sample_ids,
     taken,
 )
+from experiments.common.records import seed_interval
 from pretrain.evaluation import evaluating
 from pretrain.gpt import GPT
 from pretrain.objectives import BatchLoss
@@ -39,23 +40,41 @@ from pretrain_lab.oracles.optimal_losses import blank_oracle, gap_interval
 from pretrain_lab.scoring.spans import gpt_span_log_probs
 
 MARKERS = Markers._make(range(VOCAB_SIZE - 1, VOCAB_SIZE - 1 - N_MARKERS, -1))
-RECIPE: dict[str, Any] = {
-    "d_model": 64, "n_layers": 2, "n_heads": 4, "init_std": 0.08, "seq_len": 16, "batch_size": 64,
-    "fim_prob": 0.5, "n_steps": 3000, "lr": 6e-3, "n_warmup": 100, "final_lr": 0.02, "every": 300,
-    "n_windows": 2000,
-}  # fmt: skip
-QUICK = {"n_steps": 40, "n_warmup": 10, "every": 20, "n_windows": 100}
 N_SAMPLES_SEED = 51
 
 
-def gap_loss(source: HiddenMarkovSource, order: str, recipe: dict[str, Any]) -> BatchLoss:
+@dataclass(frozen=True)
+class Plan:
+    """Size, recipe, and how much is asked."""
+
+    d_model: int = 64
+    n_layers: int = 2
+    n_heads: int = 4
+    init_std: float = 0.08
+    seq_len: int = 16
+    batch_size: int = 64
+    fim_prob: float = 0.5
+    n_steps: int = 3000
+    lr: float = 6e-3
+    n_warmup: int = 100
+    final_lr: float = 0.02
+    every: int = 300
+    n_windows: int = 2000
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take some steps only."""
+        return cls(n_steps=40, n_warmup=10, every=20, n_windows=100)
+
+
+def gap_loss(source: HiddenMarkovSource, order: str, plan: Plan) -> BatchLoss:
     """Make the loss on fresh samples; a batch is plain, or has one gap at a random place."""
 
     def loss(model: nn.Module, generator: Generator) -> Tensor:
         """Draw texts, perhaps move one token of each to the end, score each next token."""
-        seq_len = recipe["seq_len"]
-        ids = sample_ids(source, recipe["batch_size"], seq_len, generator)
-        if torch.rand((), generator=generator) < recipe["fim_prob"]:
+        seq_len = plan.seq_len
+        ids = sample_ids(source, plan.batch_size, seq_len, generator)
+        if torch.rand((), generator=generator) < plan.fim_prob:
             place = int(torch.randint(1, seq_len - 1, (), generator=generator))
             ids = move_middle(ids, place, place + 1, MARKERS, order=order)
         return F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
@@ -66,11 +85,11 @@ def gap_loss(source: HiddenMarkovSource, order: str, recipe: dict[str, Any]) -> 
 class Gaps:
     """One gap in the middle of each held-out text, and the best answers to it."""
 
-    def __init__(self, source: HiddenMarkovSource, recipe: dict[str, Any]) -> None:
+    def __init__(self, source: HiddenMarkovSource, plan: Plan) -> None:
         """Draw the texts and compute the log-probabilities of the oracle, nats."""
         generator = Generator().manual_seed(N_SAMPLES_SEED)
-        n, self.place = recipe["n_windows"], recipe["seq_len"] // 2
-        self.text = sample_ids(source, n, recipe["seq_len"], generator)
+        n, self.place = plan.n_windows, plan.seq_len // 2
+        self.text = sample_ids(source, n, plan.seq_len, generator)
         places, answers = torch.full((n,), self.place), self.text[:, self.place] - OFFSET
         self.oracle = {
             sides: taken(
@@ -88,16 +107,22 @@ class Gaps:
         return {"left": left[:, 0].double(), "both": both[:, 0].double()}
 
 
-def run(order: str, seed: int, source: HiddenMarkovSource, recipe: dict[str, Any]) -> Any:
+def run(order: str, seed: int, source: HiddenMarkovSource, plan: Plan) -> Any:
     """Train one GPT.
 
     Returns:
         The model; [steps, left, both] along the training, mean nats; and CPU-seconds.
     """
     torch.manual_seed(seed)
-    shape = {key: recipe[key] for key in ("d_model", "n_layers", "n_heads", "init_std")}
-    model = GPT(VOCAB_SIZE, max_len=recipe["seq_len"] + N_MARKERS, **shape)
-    gaps, curve = Gaps(source, recipe), []
+    model = GPT(
+        VOCAB_SIZE,
+        d_model=plan.d_model,
+        n_layers=plan.n_layers,
+        n_heads=plan.n_heads,
+        init_std=plan.init_std,
+        max_len=plan.seq_len + N_MARKERS,
+    )
+    gaps, curve = Gaps(source, plan), []
     started = time.process_time()
 
     def evaluate(model: Any) -> float:
@@ -108,35 +133,37 @@ def run(order: str, seed: int, source: HiddenMarkovSource, recipe: dict[str, Any
 
     history = fit(
         model,
-        gap_loss(source, order, recipe),
+        gap_loss(source, order, plan),
         generator=Generator().manual_seed(3000 + seed),
         evaluate=evaluate,
-        evaluate_every=recipe["every"],
+        evaluate_every=plan.every,
+        n_steps=plan.n_steps,
+        lr=plan.lr,
+        n_warmup=plan.n_warmup,
+        final_lr=plan.final_lr,
         progress=False,
-        **{key: recipe[key] for key in ("n_steps", "lr", "n_warmup", "final_lr")},
     )
     steps = [step for step, _ in history.evaluations]
     points = [[step, *values] for step, values in zip(steps, curve, strict=True)]
     return model, points, time.process_time() - started
 
 
-def study_source(seeds: list[int], *, quick: bool) -> dict[str, Any]:
+def study_source(seeds: list[int], plan: Plan) -> dict[str, Any]:
     """Train a GPT for each order and seed, and compare it with the best possible one.
 
     Args:
         seeds: Seeds of weights and batches.
-        quick: Whether to train for some steps only.
+        plan: Size and recipe.
 
     Returns:
         The optima; and for each order, losses and gaps to the optima over seeds, and curves.
     """
-    recipe = RECIPE | (QUICK if quick else {})
     source = random_source(**SOURCE, generator=Generator().manual_seed(SOURCE_SEED))
-    gaps = Gaps(source, recipe)
-    rows = torch.arange(recipe["n_windows"])
+    gaps = Gaps(source, plan)
+    rows = torch.arange(plan.n_windows)
     result: dict[str, Any] = {
         "unit": "nats per gap of one token",
-        "recipe": recipe,
+        "recipe": asdict(plan),
         "optimum": {side: gap_interval(-value, rows) for side, value in gaps.oracle.items()},
         "orders": {},
     }
@@ -145,7 +172,7 @@ def study_source(seeds: list[int], *, quick: bool) -> dict[str, Any]:
         over: dict[str, list[Any]] = {"left": [], "both": []}
         curves, seconds = [], []
         for seed in seeds:
-            model, curve, spent = run(order, seed, source, recipe)
+            model, curve, spent = run(order, seed, source, plan)
             found = gaps.ask(model, order)
             for side, log_probs in found.items():
                 losses[side].append(-log_probs.mean().item())

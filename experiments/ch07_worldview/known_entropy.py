@@ -18,14 +18,15 @@ t5    span corruption; the oracle infers the lengths of the spans as the model m
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
+from experiments.common.records import Clock, rounded, seed_interval, write_run
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain.objectives import (
@@ -62,20 +63,40 @@ MASKING: dict[str, Any] = {
     "mask_id": MASK_ID, "vocab_size": VOCAB_SIZE,
     "special_ids": [PAD_ID, MASK_ID, *range(VOCAB_SIZE - N_SENTINELS, VOCAB_SIZE)],
 }  # fmt: skip
-RECIPE: dict[str, Any] = {
-    "d_model": 64, "n_layers": 2, "n_heads": 4, "seq_len": 64, "batch_size": 64, "n_steps": 2500,
-    "n_warmup": 100, "final_lr": 0.02, "every": 125, "n_windows": 1000,
-    "norm": "pre", "init_std": 0.08,
-    "rates": {
-        "gpt": {"lr": 3e-3}, "bert": {"lr": 3e-3},
-        "t5": {"lr": 4e-2, "relative_lr": True, "weight_decay": 0.01},
-    },
-    "short_windows": {"t5": {"seq_len": 16, "batch_size": 256, "n_steps": 300}},
+RATES: dict[str, Any] = {
+    "gpt": {"lr": 3e-3}, "bert": {"lr": 3e-3},
+    "t5": {"lr": 4e-2, "relative_lr": True, "weight_decay": 0.01},
 }  # fmt: skip
-QUICK: dict[str, Any] = RECIPE | {
-    "batch_size": 32, "n_steps": 60, "n_warmup": 10, "every": 30, "n_windows": 200,
-    "short_windows": {"t5": {"seq_len": 16, "batch_size": 64, "n_steps": 30}},
-}  # fmt: skip
+SHORT_WINDOWS = {"t5": {"seq_len": 16, "batch_size": 256, "n_steps": 300}}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes, steps and rates."""
+
+    d_model: int = 64
+    n_layers: int = 2
+    n_heads: int = 4
+    seq_len: int = 64
+    batch_size: int = 64
+    n_steps: int = 2500
+    n_warmup: int = 100
+    final_lr: float = 0.02
+    every: int = 125
+    n_windows: int = 1000
+    norm: str = "pre"
+    init_std: float = 0.08
+    rates: Mapping[str, Any] = field(default_factory=lambda: RATES)
+    short_windows: Mapping[str, Any] = field(default_factory=lambda: SHORT_WINDOWS)
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Train briefly."""
+        return cls(
+            batch_size=32, n_steps=60, n_warmup=10, every=30, n_windows=200,
+            short_windows={"t5": {"seq_len": 16, "batch_size": 64, "n_steps": 30}},
+        )  # fmt: skip
+
 
 Questions = tuple[Callable[[Any], Tensor], Tensor, Tensor]
 """How a model scores the held-out questions, the oracle's log-probabilities, each one's window."""
@@ -86,7 +107,7 @@ def sample_ids(source: HiddenMarkovSource, n: int, seq_len: int, generator: Gene
     return source.sample(n, seq_len, generator=generator) + OFFSET
 
 
-def training_loss(name: str, source: HiddenMarkovSource, recipe: dict[str, Any]) -> BatchLoss:
+def training_loss(name: str, source: HiddenMarkovSource, plan: Plan) -> BatchLoss:
     """Make the loss of one objective on fresh samples.
 
     Args:
@@ -97,7 +118,7 @@ def training_loss(name: str, source: HiddenMarkovSource, recipe: dict[str, Any])
     Returns:
         A function of model and generator; mean loss in nats per prediction.
     """
-    n, seq_len = recipe["batch_size"], recipe["seq_len"]
+    n, seq_len = plan.batch_size, plan.seq_len
 
     def gpt(model: nn.Module, generator: Generator) -> Tensor:
         """Score each next token of seq_len + 1."""
@@ -121,7 +142,7 @@ def training_loss(name: str, source: HiddenMarkovSource, recipe: dict[str, Any])
 
 
 def questions(
-    source: HiddenMarkovSource, recipe: dict[str, Any]
+    source: HiddenMarkovSource, plan: Plan
 ) -> tuple[dict[str, Questions], dict[str, Any]]:
     """Draw the held-out questions of all three, the same for all seeds, and their oracles.
 
@@ -133,7 +154,7 @@ def questions(
         The questions by model; and what the source is worth to whom, in nats.
     """
     generator = torch.Generator().manual_seed(7)
-    n, seq_len = recipe["n_windows"], recipe["seq_len"]
+    n, seq_len = plan.n_windows, plan.seq_len
     ids = sample_ids(source, n, seq_len + 1, generator)
     text = ids[:, :-1]
     inputs, targets = causal_targets(ids)
@@ -206,19 +227,26 @@ def taken(scores: Tensor, answers: Tensor) -> Tensor:
     return log_probs.gather(-1, answers[..., None])[..., 0]
 
 
-def new_model(name: str, seed: int, recipe: dict[str, Any]) -> Any:
+def new_model(name: str, seed: int, plan: Plan) -> Any:
     """Make an untrained model; T5 has N blocks in each stack, its own norms and initial weights."""
     torch.manual_seed(seed)
-    shape = {key: recipe[key] for key in ("d_model", "n_layers", "n_heads")}
+    d_model, n_layers, n_heads = plan.d_model, plan.n_layers, plan.n_heads
     if name == "t5":
-        return T5(VOCAB_SIZE, **shape)
+        return T5(VOCAB_SIZE, d_model=d_model, n_layers=n_layers, n_heads=n_heads)
     kind: Any = {"gpt": GPT, "bert": BERT}[name]
-    options = {"norm": recipe["norm"], "init_std": recipe["init_std"]}
-    return kind(VOCAB_SIZE, max_len=recipe["seq_len"], **shape, **options)
+    return kind(
+        VOCAB_SIZE,
+        d_model=d_model,
+        n_layers=n_layers,
+        n_heads=n_heads,
+        max_len=plan.seq_len,
+        norm=plan.norm,
+        init_std=plan.init_std,
+    )
 
 
 def run(
-    name: str, seed: int, source: HiddenMarkovSource, asked: Questions, recipe: dict[str, Any]
+    name: str, seed: int, source: HiddenMarkovSource, asked: Questions, plan: Plan
 ) -> list[list[float]]:
     """Train one model.
 
@@ -227,7 +255,7 @@ def run(
         on windows of the full length.
     """
     score, oracle, windows = asked
-    model = new_model(name, seed, recipe)
+    model = new_model(name, seed, plan)
     curve: list[list[float]] = []
 
     def gap(model: nn.Module) -> float:
@@ -235,61 +263,64 @@ def run(
         curve.append(list(gap_interval(oracle - score(model), windows)))
         return curve[-1][0]
 
-    options: dict[str, Any] = {
-        "generator": torch.Generator().manual_seed(1000 + seed), "n_warmup": recipe["n_warmup"],
-        "progress": False, **recipe["rates"][name],
-    }  # fmt: skip
     with torch.no_grad():
         gap(model.eval())
-    if short := recipe["short_windows"].get(name):
-        loss = training_loss(name, source, recipe | short)
-        fit(model, loss, n_steps=short["n_steps"], final_lr=0.5, **options)
-    fit(
-        model,
-        training_loss(name, source, recipe),
-        n_steps=recipe["n_steps"],
-        final_lr=recipe["final_lr"],
-        evaluate=gap,
-        evaluate_every=recipe["every"],
-        **options,
-    )
+    rates, generator = plan.rates[name], torch.Generator().manual_seed(1000 + seed)
+    stages = [plan]
+    if short := plan.short_windows.get(name):
+        stages.insert(0, replace(plan, final_lr=0.5, **short))
+    for stage in stages:
+        fit(
+            model,
+            training_loss(name, source, stage),
+            n_steps=stage.n_steps,
+            lr=rates["lr"],
+            relative_lr=rates.get("relative_lr", False),
+            weight_decay=rates.get("weight_decay", 0.1),
+            n_warmup=stage.n_warmup,
+            final_lr=stage.final_lr,
+            generator=generator,
+            evaluate=gap if stage is plan else None,
+            evaluate_every=stage.every,
+            progress=False,
+        )
     return curve
 
 
-def study(seeds: list[int], recipe: dict[str, Any]) -> dict[str, Any]:
+def study(seeds: list[int], plan: Plan) -> dict[str, Any]:
     """Train all three models for each seed, and put the gaps together.
 
     Args:
         seeds: Seeds of weights and batches, two to five of them.
-        recipe: Sizes and steps.
+        plan: Sizes and steps.
 
     Returns:
         What is written to the file.
     """
     source = random_source(**SOURCE, generator=torch.Generator().manual_seed(SOURCE_SEED))
-    asked, optimum = questions(source, recipe)
+    asked, optimum = questions(source, plan)
     rate = entropy_rate(source, generator=torch.Generator().manual_seed(8))
     curves: dict[str, list[list[list[float]]]] = {name: [] for name in asked}
     seconds = dict.fromkeys(asked, 0.0)
     for seed in seeds:
         for name in asked:
             started = time.process_time()
-            curves[name].append(run(name, seed, source, asked[name], recipe))
+            curves[name].append(run(name, seed, source, asked[name], plan))
             seconds[name] += time.process_time() - started
             print(name, seed, rounded(curves[name][-1][-1], 4), flush=True)
-    n_steps, every = recipe["n_steps"], recipe["every"]
+    n_steps, every = plan.n_steps, plan.every
     return {
         "question": "How far from the best possible loss does each objective leave its model?",
         "unit": "nats per prediction",
         "source": SOURCE | {"seed": SOURCE_SEED},
-        "recipe": recipe,
+        "recipe": asdict(plan),
         "seeds": seeds,
         "interval": "curves: 95 % over windows, paired; gaps: 95 % over seeds, Student's t",
         "entropy_rate": rate,
         "optimum": optimum,
         "n_predictions": {name: len(oracle) for name, (_, oracle, _) in asked.items()},
         "n_parameters": {
-            name: sum(p.numel() for p in new_model(name, 0, recipe).parameters()) for name in asked
+            name: sum(p.numel() for p in new_model(name, 0, plan).parameters()) for name in asked
         },
         "cpu_seconds_each": {name: total / len(seeds) for name, total in seconds.items()},
         "gaps": {
@@ -304,17 +335,17 @@ def main() -> None:
     """Run the study and write it, or run the small one and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--steps", type=int, default=RECIPE["n_steps"])
+    parser.add_argument("--steps", type=int, default=Plan.n_steps)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
-        print(json.dumps(rounded(study([0, 1], QUICK), 4)))
+        print(json.dumps(rounded(study([0, 1], Plan.quick()), 4)))
         return
     if not 3 <= len(set(options.seeds)) == len(options.seeds) <= 5:
         parser.error(f"expected three to five different seeds, got {options.seeds}")
-    started, cpu_started = time.time(), time.process_time()
-    result = study(options.seeds, RECIPE | {"n_steps": options.steps})
-    write_run("known_entropy", result, started=started, cpu_started=cpu_started)
+    clock = Clock()
+    result = study(options.seeds, Plan(n_steps=options.steps))
+    write_run("known_entropy", result, clock)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ answers are code lengths of the same tokens, in bits.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from experiments.common.special_ids import sentinels_of, special_of
 from pretrain.bert import BERT
 from pretrain.evaluation import blank_log_probs, left_log_probs
 from pretrain.gpt import GPT
@@ -33,28 +35,40 @@ from pretrain_lab.tokenizers.subwords import load_tokenizer
 
 TOKENIZER = load_tokenizer("plays_bpe")
 SEQ_LEN, MIDDLE, SPAN_LEN = 64, 32, 4
-SPECIAL: dict[str, Any] = {
-    "mask_id": TOKENIZER.mask_id, "vocab_size": TOKENIZER.vocab_size,
-    "special_ids": TOKENIZER.special_ids,
-}  # fmt: skip
-SPANS: dict[str, Any] = {
-    "first_sentinel_id": TOKENIZER.sentinel_ids[0], "n_sentinels": len(TOKENIZER.sentinel_ids),
-    "eos_id": TOKENIZER.eos_id, "pad_id": TOKENIZER.pad_id,
-}  # fmt: skip
+SPECIAL, SPANS = special_of(TOKENIZER), sentinels_of(TOKENIZER)
 ONE: dict[str, Any] = {"eos_id": TOKENIZER.eos_id, "pad_id": TOKENIZER.pad_id}
 PAIR = (TOKENIZER.sentinel_ids[0], TOKENIZER.sentinel_ids[1])
-SETTINGS: dict[str, int] = {
-    "n_blanks": 1500,  # single blanks
-    "n_curve": 500,  # the first of them, asked along the training
-    "n_rescored": 300,  # the first of them, for which the GPT scores a shortlist
-    "n_exact": 16,  # the first of them, for which it scores the whole vocabulary (seed 0)
-    "n_candidates": 128,
-    "n_right": 16,  # tokens to the right that the GPT explains
-    "n_spans": 600,
-    "n_text": 600,  # windows whose second half is scored from the left
-}
 N_GRAM_ORDERS = (2, 3, 4, 5)
 TWO_SIDED_ORDERS = ((1, 1), (2, 1), (1, 2), (2, 2))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How much is asked."""
+
+    n_blanks: int = 1500
+    """Single blanks."""
+    n_curve: int = 500
+    """The first of them, asked along the training."""
+    n_rescored: int = 300
+    """The first of them, for which the GPT scores a shortlist."""
+    n_exact: int = 16
+    """The first of them, for which it scores the whole vocabulary (seed 0)."""
+    n_candidates: int = 128
+    n_right: int = 16
+    """Tokens to the right that the GPT explains."""
+    n_spans: int = 600
+    n_text: int = 600
+    """Windows whose second half is scored from the left."""
+
+    @classmethod
+    def quick(cls) -> "Numbers":
+        """Ask little."""
+        return cls(60, 40, 6, 1, n_candidates=32, n_spans=30, n_text=20)
+
+    def blanks(self, ids: Tensor) -> Tensor:
+        """Draw the windows of the single blanks, int64 (n_blanks, SEQ_LEN)."""
+        return windows_of(ids, self.n_blanks, seed=31)
 
 
 def windows_of(ids: Tensor, n: int, *, seed: int, seq_len: int = SEQ_LEN) -> Tensor:
@@ -93,7 +107,9 @@ def answer_hits(log_probs: Tensor, windows: Tensor) -> Tensor:
     return (log_probs.argmax(dim=1) == windows[:, MIDDLE]).double()
 
 
-def better_guesses(model: Any, windows: Tensor, guess: Tensor) -> dict[str, Tensor]:
+def better_guesses(
+    model: Any, windows: Tensor, guess: Tensor, numbers: Numbers
+) -> dict[str, Tensor]:
     """Rescore a shortlist with what the model did not read at its first guess.
 
     A GPT explains the right side; a T5 is told that one token is missing. BERT reads all of it.
@@ -102,19 +118,18 @@ def better_guesses(model: Any, windows: Tensor, guess: Tensor) -> dict[str, Tens
         model: The model.
         windows: int64 (N, SEQ_LEN).
         guess: float (N, V), from `blank_guess`.
+        numbers: How much is asked.
 
     Returns:
         Log-probabilities by name, float64 (N, V), for the first blanks only in the case of GPT.
     """
     if isinstance(model, BERT):
         return {}
-    n = SETTINGS["n_rescored"] if isinstance(model, GPT) else len(windows)
+    n = numbers.n_rescored if isinstance(model, GPT) else len(windows)
     windows, guess = windows[:n], guess[:n]
-    candidates = guess.topk(SETTINGS["n_candidates"], dim=1).indices
+    candidates = guess.topk(numbers.n_candidates, dim=1).indices
     if isinstance(model, GPT):
-        found = right_log_likelihoods(
-            model, windows, MIDDLE, candidates, n_right=SETTINGS["n_right"]
-        )
+        found = right_log_likelihoods(model, windows, MIDDLE, candidates, n_right=numbers.n_right)
         name = "rescored"
     else:
         found = length_log_likelihoods(model, windows, MIDDLE, candidates, sentinel_ids=PAIR, **ONE)
@@ -125,13 +140,14 @@ def better_guesses(model: Any, windows: Tensor, guess: Tensor) -> dict[str, Tens
     }
 
 
-def exact_guess(model: Any, windows: Tensor, guess: Tensor) -> Tensor:
+def exact_guess(model: Any, windows: Tensor, guess: Tensor, n_right: int) -> Tensor:
     """Rescore the whole vocabulary by Bayes' rule, with a GPT or a T5.
 
     Args:
         model: The model.
         windows: int64 (N, SEQ_LEN).
         guess: float (N, V), from `blank_guess`.
+        n_right: Tokens to the right that a GPT explains.
 
     Returns:
         Log-probabilities, float64 (N, V).
@@ -140,7 +156,6 @@ def exact_guess(model: Any, windows: Tensor, guess: Tensor) -> Tensor:
     parts = []
     for part in everything.split(300, dim=1):
         if isinstance(model, GPT):
-            n_right = SETTINGS["n_right"]
             parts.append(right_log_likelihoods(model, windows, MIDDLE, part, n_right=n_right))
         else:
             parts.append(
@@ -149,45 +164,51 @@ def exact_guess(model: Any, windows: Tensor, guess: Tensor) -> Tensor:
     return apply_bayes(guess, everything, torch.cat(parts, dim=1))
 
 
-def ask_whole(models: dict[str, Any], ids: Tensor, n: int) -> dict[str, list[float]]:
+def ask_whole(
+    models: dict[str, Any], ids: Tensor, n: int, numbers: Numbers
+) -> dict[str, list[float]]:
     """Ask the first blanks with the whole vocabulary rescored, which takes minutes.
 
     Args:
         models: "gpt", "bert" and "t5", one seed.
         ids: int64 (L,), the test plays.
         n: Number of blanks.
+        numbers: How much is asked otherwise.
 
     Returns:
         Bits of each blank for every way of answering.
     """
-    windows = windows_of(ids, SETTINGS["n_blanks"], seed=31)[:n]
+    windows = numbers.blanks(ids)[:n]
     found: dict[str, list[float]] = {}
     for name, model in models.items():
         guess = blank_guess(model, windows)
         found[name] = answer_bits(guess, windows).tolist()
         if not isinstance(model, BERT):
             label = f"{name}, {'rescored' if isinstance(model, GPT) else 'length told'}"
-            found[label] = answer_bits(exact_guess(model, windows, guess), windows).tolist()
+            exact = exact_guess(model, windows, guess, numbers.n_right)
+            found[label] = answer_bits(exact, windows).tolist()
     return found
 
 
-def ask_blanks(model: Any, ids: Tensor, *, exact: bool) -> dict[str, Any]:
+def ask_blanks(model: Any, ids: Tensor, numbers: Numbers, *, exact: bool) -> dict[str, Any]:
     """Ask a model the single blanks.
 
     Args:
         model: A trained model.
         ids: int64 (L,), the test plays.
+        numbers: How much is asked.
         exact: Whether a GPT also scores the whole vocabulary for a few of them.
 
     Returns:
         For each way of answering, bits and hits of each blank.
     """
-    windows = windows_of(ids, SETTINGS["n_blanks"], seed=31)
+    windows = numbers.blanks(ids)
     guess = blank_guess(model, windows)
-    ways = {"own": guess, **better_guesses(model, windows, guess)}
+    ways = {"own": guess, **better_guesses(model, windows, guess, numbers)}
     if exact and isinstance(model, GPT):
-        n = SETTINGS["n_exact"]
-        ways["rescored, whole vocabulary"] = exact_guess(model, windows[:n], guess[:n])
+        n = numbers.n_exact
+        exactly = exact_guess(model, windows[:n], guess[:n], numbers.n_right)
+        ways["rescored, whole vocabulary"] = exactly
     return {name: scored(log_probs, windows) for name, log_probs in ways.items()}
 
 
@@ -200,18 +221,19 @@ def scored(log_probs: Tensor, windows: Tensor) -> dict[str, list[float]]:
     }
 
 
-def ask_spans(model: Any, ids: Tensor) -> dict[str, list[float]]:
+def ask_spans(model: Any, ids: Tensor, n: int) -> dict[str, list[float]]:
     """Ask a model for four tokens in a row: in the middle of a window, and at its end.
 
     Args:
         model: A trained model.
         ids: int64 (L,), the test plays.
+        n: Number of windows.
 
     Returns:
         Bits per token of each span, "middle" and "last"; of a T5 also what the end of the span
         costs, in bits per span.
     """
-    windows = windows_of(ids, SETTINGS["n_spans"], seed=32)
+    windows = windows_of(ids, n, seed=32)
     places = {"middle": (MIDDLE, MIDDLE + SPAN_LEN), "last": (SEQ_LEN - SPAN_LEN, SEQ_LEN)}
     result: dict[str, list[float]] = {}
     for name, (start, end) in places.items():
@@ -227,9 +249,9 @@ def ask_spans(model: Any, ids: Tensor) -> dict[str, list[float]]:
     return result
 
 
-def ask_text(model: GPT, ids: Tensor) -> list[float]:
-    """Score the second half of each window from the left, in bits per token."""
-    windows = windows_of(ids, SETTINGS["n_text"], seed=33)
+def ask_text(model: GPT, ids: Tensor, n: int) -> list[float]:
+    """Score the second half of each of n windows from the left, in bits per token."""
+    windows = windows_of(ids, n, seed=33)
     return in_bits(gpt_span_log_probs(model, windows, MIDDLE, SEQ_LEN).double().mean(dim=1))
 
 
@@ -281,17 +303,18 @@ def count_models(ids: dict[str, Tensor], n: int) -> tuple[dict[str, Any], dict[s
     return models, tried
 
 
-def ask_counts(models: dict[str, Any], ids: Tensor) -> dict[str, Any]:
+def ask_counts(models: dict[str, Any], ids: Tensor, numbers: Numbers) -> dict[str, Any]:
     """Ask the count models what the networks are asked, as far as they can answer.
 
     Args:
         models: From `count_models`.
         ids: int64 (L,), the test plays.
+        numbers: How much is asked.
 
     Returns:
         Blanks of all three; spans and text of the n-gram from the left.
     """
-    windows = windows_of(ids, SETTINGS["n_blanks"], seed=31)
+    windows = numbers.blanks(ids)
     blanks = {name: scored(count_guess(model, windows), windows) for name, model in models.items()}
     left = models["n-gram from the left"]
 
@@ -300,8 +323,8 @@ def ask_counts(models: dict[str, Any], ids: Tensor) -> dict[str, Any]:
         rows = [torch.from_numpy(left.log_probs(row.numpy())[start:end]) for row in windows]
         return in_bits(torch.stack(rows).mean(dim=1))
 
-    spans = windows_of(ids, SETTINGS["n_spans"], seed=32)
-    text = windows_of(ids, SETTINGS["n_text"], seed=33)
+    spans = windows_of(ids, numbers.n_spans, seed=32)
+    text = windows_of(ids, numbers.n_text, seed=33)
     return {
         "blanks": blanks,
         "spans": {

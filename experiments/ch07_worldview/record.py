@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 
-from experiments.ch05_bert.setup import seed_interval
-from experiments.ch07_worldview.questions import SETTINGS
+from experiments.common.records import seed_interval
 from pretrain_lab.statistics.intervals import bootstrap_interval
 
 
@@ -42,12 +41,15 @@ def no_seeds(items: list[float]) -> dict[str, Any]:
     return {"mean": found[0], "over_items": list(found), "n_items": len(items)}
 
 
-def judge_blanks(runs: dict[str, list[Any]], counts: dict[str, Any]) -> dict[str, Any]:
+def judge_blanks(
+    runs: dict[str, list[Any]], counts: dict[str, Any], n_first: int
+) -> dict[str, Any]:
     """Put the blanks together: all of them, and the first ones, which every way has answered.
 
     Args:
         runs: Of every model.
         counts: From `ask_counts`.
+        n_first: How many blanks every way has answered.
     """
     ways: dict[str, dict[str, list[list[float]]]] = {}
     for name, results in runs.items():
@@ -61,7 +63,7 @@ def judge_blanks(runs: dict[str, list[Any]], counts: dict[str, Any]) -> dict[str
     near = {"rescored", "rescored, others as the median"}
     return {
         "all": {label: judged(way, None) for label, way in ways.items()},
-        "first": {label: judged(way, SETTINGS["n_rescored"]) for label, way in ways.items()},
+        "first": {label: judged(way, n_first) for label, way in ways.items()},
         "minus_bert": {
             label: difference(way["bits"], ways["bert"]["bits"])
             for label, way in ways.items()

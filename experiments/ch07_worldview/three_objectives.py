@@ -10,10 +10,10 @@ costs the three differently, so they take different numbers of steps. Each objec
 recipe (place of the norm, initial weights, learning rate, short windows first), chosen on the
 validation plays; to train all with one recipe would be to choose a winner. Their own losses answer
 three different questions and are not comparable. What is compared: blanks and spans of the test
-plays (`worldview_questions`) and frozen probes (`worldview_probe`), the same ones for all.
+plays (`questions`) and frozen probes (`probes`), the same ones for all.
 
-A finished run (one model, one seed) is kept as a file in the temporary folder, so a killed study
-goes on, and two processes may train different seeds:
+A finished run (one model, one seed) is kept until the record is written, so a killed study goes
+on, and two processes may train different seeds:
 
     python -m experiments.ch07_worldview.three_objectives --seeds 0 2 4 &
     python -m experiments.ch07_worldview.three_objectives --seeds 1 3; wait
@@ -26,18 +26,16 @@ nothing; `--quick` tries everything in some 40 seconds and stores nothing. A sta
 """
 
 import argparse
-import hashlib
 import json
-import platform
-import tempfile
 import time
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
-from experiments.ch05_bert.setup import rounded, seed_interval, write_run
 from experiments.ch07_worldview.probes import (
     N_SENTENCES,
     Task,
@@ -48,11 +46,11 @@ from experiments.ch07_worldview.probes import (
 from experiments.ch07_worldview.questions import (
     MIDDLE,
     SEQ_LEN,
-    SETTINGS,
     SPAN_LEN,
     SPANS,
     SPECIAL,
     TOKENIZER,
+    Numbers,
     answer_bits,
     ask_blanks,
     ask_counts,
@@ -61,7 +59,6 @@ from experiments.ch07_worldview.questions import (
     ask_whole,
     blank_guess,
     count_models,
-    windows_of,
 )
 from experiments.ch07_worldview.record import (
     judge_blanks,
@@ -72,11 +69,13 @@ from experiments.ch07_worldview.record import (
     no_seeds,
     over_items,
 )
+from experiments.common.memory import ArmCache
+from experiments.common.records import rounded, seed_interval, versions
 from pretrain.bert import BERT
 from pretrain.evaluation import evaluating
 from pretrain.gpt import GPT
 from pretrain.objectives import BatchLoss, causal_lm_loss, masked_lm_loss, span_corruption_loss
-from pretrain.run_state import History, replacing
+from pretrain.run_state import History
 from pretrain.span_corruption import count_spans
 from pretrain.t5 import T5
 from pretrain.training import fit
@@ -88,7 +87,6 @@ from pretrain_lab.scaling.flops import TRAINING, bert_flops, gpt_flops, t5_flops
 SEEDS = (0, 1, 2, 3, 4)
 BUDGET = 1.2e13  # operations of one training
 N_POINTS = 10  # of each curve
-N_WHOLE = 150  # blanks for which seed 0 rescores the whole vocabulary
 NOISE: dict[str, dict[str, Any]] = {
     "bert": {"select_prob": 0.15}, "t5": {"noise_share": 0.15}
 }  # fmt: skip
@@ -123,10 +121,25 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 N_WARMUP = 100  # steps at the start of each stage
 CLASSES: dict[str, Any] = {"gpt": GPT, "bert": BERT, "t5": T5}
-QUICK_SETTINGS = {
-    "n_blanks": 60, "n_curve": 40, "n_rescored": 6, "n_exact": 1, "n_spans": 30, "n_text": 20,
-    "n_candidates": 32,
-}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is trained and asked."""
+
+    budget: float = BUDGET
+    numbers: Numbers = field(default_factory=Numbers)
+    n_whole: int = 150
+    """Blanks for which seed 0 rescores the whole vocabulary."""
+    n_sentences: Mapping[str, int] = field(default_factory=lambda: N_SENTENCES)
+    """Of the probes, by split."""
+    keep: bool = True
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take a two-thousandth of the budget and ask little."""
+        sentences = {"train": 200, "validation": 60, "test": 60}
+        return cls(BUDGET / 2000, Numbers.quick(), 2, sentences, keep=False)
 
 
 def load_ids() -> dict[str, Tensor]:
@@ -192,7 +205,7 @@ def step_cost(model: Any, stage: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def plan(name: str, budget: float) -> list[dict[str, Any]]:
+def planned_stages(name: str, budget: float) -> list[dict[str, Any]]:
     """Turn shares of the budget into steps.
 
     Args:
@@ -222,9 +235,9 @@ def totals(stages: list[dict[str, Any]]) -> dict[str, float]:
 class Curve:
     """Asks a model the first blanks along its training, and keeps the time apart."""
 
-    def __init__(self, test_ids: Tensor) -> None:
+    def __init__(self, test_ids: Tensor, numbers: Numbers) -> None:
         """Draw the windows; they are the first ones of `ask_blanks`."""
-        self.windows = windows_of(test_ids, SETTINGS["n_blanks"], seed=31)[: SETTINGS["n_curve"]]
+        self.windows = numbers.blanks(test_ids)[: numbers.n_curve]
         self.reach = MIDDLE
         self.seconds = 0.0
 
@@ -239,7 +252,14 @@ class Curve:
 
 
 def fit_stage(
-    name: str, model: Any, ids: Tensor, stage: dict[str, Any], generator: Generator, **options: Any
+    name: str,
+    model: Any,
+    ids: Tensor,
+    stage: dict[str, Any],
+    generator: Generator,
+    *,
+    evaluate: Callable[[nn.Module], float] | None = None,
+    evaluate_every: int = 1,
 ) -> History:
     """Train a model for one stage of its plan.
 
@@ -247,9 +267,10 @@ def fit_stage(
         name: "gpt", "bert" or "t5".
         model: The model.
         ids: Tokens to train on, int64 (N,).
-        stage: One of `plan`'s.
+        stage: One of `planned_stages`.
         generator: Source of windows and corruption.
-        options: Of `fit`.
+        evaluate: As in `fit`.
+        evaluate_every: As in `fit`.
     """
     return fit(
         model,
@@ -261,32 +282,33 @@ def fit_stage(
         weight_decay=RECIPES[name]["weight_decay"],
         relative_lr=RECIPES[name].get("relative_lr", False),
         generator=generator,
+        evaluate=evaluate,
+        evaluate_every=evaluate_every,
         progress=False,
-        **options,
     )
 
 
-def train(name: str, seed: int, ids: dict[str, Tensor], budget: float) -> tuple[Any, Any]:
-    """Train one model for the budget.
+def train(name: str, seed: int, ids: dict[str, Tensor], plan: Plan) -> tuple[Any, Any]:
+    """Train one model for the budget of a plan.
 
     Args:
         name: "gpt", "bert" or "t5".
         seed: Seed of weights and batches.
         ids: Tokens of each split.
-        budget: Operations.
+        plan: How much is trained and asked.
 
     Returns:
         The model; and its curve, losses and CPU-seconds (without the questions).
     """
     model, generator = new_model(name, seed), Generator().manual_seed(1000 + seed)
-    curve, losses = Curve(ids["test"]), []
+    curve, losses = Curve(ids["test"], plan.numbers), []
     points, done, started = [[0.0, curve(model)]], 0.0, time.process_time()
     curve.seconds = 0.0
-    for stage in plan(name, budget):
+    for stage in planned_stages(name, plan.budget):
         curve.reach, step_flops = stage["seq_len"] // 2, stage["cost"]["flops"]
         history = fit_stage(
             name, model, ids["train"], stage, generator, evaluate=curve,
-            evaluate_every=max(1, round(budget / N_POINTS / step_flops)),
+            evaluate_every=max(1, round(plan.budget / N_POINTS / step_flops)),
         )  # fmt: skip
         points += [[done + step * step_flops, value] for step, value in history.evaluations]
         losses += [
@@ -314,7 +336,7 @@ def own_loss(name: str, model: nn.Module, ids: Tensor) -> float:
 
 
 def run(
-    name: str, seed: int, ids: dict[str, Tensor], tasks: dict[str, Task], budget: float
+    name: str, seed: int, ids: dict[str, Tensor], tasks: dict[str, Task], plan: Plan
 ) -> dict[str, Any]:
     """Train one model and ask it everything; the weights of seed 0 are stored.
 
@@ -323,20 +345,20 @@ def run(
         seed: Seed of weights and batches.
         ids: Tokens of each split.
         tasks: Of the probes.
-        budget: Operations.
+        plan: How much is trained and asked.
 
     Returns:
         What the record is made of, as JSON values.
     """
-    model, result = train(name, seed, ids, budget)
+    model, result = train(name, seed, ids, plan)
     result["own_loss"] = own_loss(name, model, ids["test"])
-    result["blanks"] = ask_blanks(model, ids["test"], exact=seed == 0)
-    result["spans"] = ask_spans(model, ids["test"])
+    result["blanks"] = ask_blanks(model, ids["test"], plan.numbers, exact=seed == 0)
+    result["spans"] = ask_spans(model, ids["test"], plan.numbers.n_spans)
     if name == "gpt":
-        result["text"] = ask_text(model, ids["test"])
+        result["text"] = ask_text(model, ids["test"], plan.numbers.n_text)
     result["probes"] = probe_model(model, tasks)
     result["untrained"] = probe_model(new_model(name, seed).eval(), tasks)
-    if seed == 0 and budget == BUDGET:
+    if seed == 0 and plan.keep:
         store(name, model, result)
     return result
 
@@ -347,40 +369,15 @@ def store(name: str, model: Any, result: dict[str, Any]) -> None:
         "data": "Shakespeare, training plays (data/README.md), vocabulary plays_bpe",
         "study": "experiments/ch07_worldview/three_objectives.py, seed 0",
         "recipe": RECIPES[name],
-        "plan": plan(name, BUDGET),
-        "totals": totals(plan(name, BUDGET)),
+        "plan": planned_stages(name, BUDGET),
+        "totals": totals(planned_stages(name, BUDGET)),
         "n_parameters": sum(p.numel() for p in model.parameters()),
         "own_loss_nats": result["own_loss"],
         "blank_bits": mean(result["blanks"]["own"]["bits"]),
         "cpu_seconds": round(result["cpu_seconds"]),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": versions(),
     }
     save_model(CHECKPOINTS / f"worldview_{name}.safetensors", model, TOKENIZER, rounded(card))
-
-
-def cache_file(name: str, seed: int, ids: dict[str, Tensor]) -> Path:
-    """Name the file of a finished run; another recipe, text or question gives another name."""
-    parts = [SHAPE, RECIPES[name], NOISE, BUDGET, N_POINTS, N_WARMUP, SETTINGS, N_SENTENCES]
-    text = json.dumps([*parts, *(v.sum().item() for v in ids.values())], sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:10]
-    folder = Path(tempfile.gettempdir())
-    return folder / f"pretrain_three_objectives_{name}_seed{seed}_{digest}.json"
-
-
-def finished(
-    names: list[str], seeds: list[int], ids: dict[str, Tensor], tasks: dict[str, Task]
-) -> dict[str, list[dict[str, Any]]]:
-    """Give the runs of every model and seed, and make those that no file holds yet."""
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    for seed in seeds:
-        for name in names:
-            path = cache_file(name, seed, ids)
-            if not path.exists():
-                result = run(name, seed, ids, tasks, BUDGET)
-                with replacing(path) as part:
-                    part.write_text(json.dumps(result))
-            runs[name].append(json.loads(path.read_text()))
-    return runs
 
 
 def gather(
@@ -389,6 +386,7 @@ def gather(
     tasks: dict[str, Task],
     seeds: list[int],
     whole: dict[str, list[float]],
+    plan: Plan,
 ) -> dict[str, Any]:
     """Make the record of all runs.
 
@@ -398,12 +396,13 @@ def gather(
         tasks: Of the probes.
         seeds: The seeds.
         whole: From `ask_whole`, with the models of seed 0.
+        plan: How much was trained and asked.
 
     Returns:
         What is written to the file.
     """
-    models, tried = count_models(ids, SETTINGS["n_blanks"])
-    counts = ask_counts(models, ids["test"])
+    models, tried = count_models(ids, plan.numbers.n_blanks)
+    counts = ask_counts(models, ids["test"], plan.numbers)
     return {
         "question": "Which objective gives what, for one budget of operations?",
         "unit": "bits per token; accuracy; operations",
@@ -413,17 +412,22 @@ def gather(
             "models": RECIPES,
             "noise": NOISE,
             "n_warmup": N_WARMUP,
-            "budget": BUDGET,
+            "budget": plan.budget,
         },
-        "plan": {name: plan(name, BUDGET) for name in runs},
-        "totals": {name: totals(plan(name, BUDGET)) for name in runs},
+        "plan": {name: planned_stages(name, plan.budget) for name in runs},
+        "totals": {name: totals(planned_stages(name, plan.budget)) for name in runs},
         "n_parameters": {
             name: sum(p.numel() for p in new_model(name, 0).parameters()) for name in runs
         },
         "seeds": seeds,
-        "settings": {**SETTINGS, "seq_len": SEQ_LEN, "middle": MIDDLE, "span_len": SPAN_LEN},
+        "settings": {
+            **asdict(plan.numbers),
+            "seq_len": SEQ_LEN,
+            "middle": MIDDLE,
+            "span_len": SPAN_LEN,
+        },
         "n_tokens": {split: len(text) for split, text in ids.items()},
-        "n_sentences": N_SENTENCES,
+        "n_sentences": plan.n_sentences,
         "cpu_seconds_each": {
             name: seed_interval([r["cpu_seconds"] for r in results])
             for name, results in runs.items()
@@ -432,7 +436,7 @@ def gather(
             name: seed_interval([r["own_loss"] for r in results]) for name, results in runs.items()
         },
         "n_gram": {"validation_bits": tried},
-        "blanks": judge_blanks(runs, counts),
+        "blanks": judge_blanks(runs, counts, plan.numbers.n_rescored),
         "whole_vocabulary": judge_whole(whole),
         "spans": judge_spans(runs, counts),
         "text": {
@@ -456,20 +460,9 @@ def tune(names: list[str], seeds: list[int], ids: dict[str, Tensor]) -> None:
     """Train and print the curve on the validation plays, by which the recipes were chosen."""
     for seed in seeds:
         for name in names:
-            model, found = train(name, seed, ids | {"test": ids["validation"]}, BUDGET)
+            model, found = train(name, seed, ids | {"test": ids["validation"]}, Plan())
             found["own_loss"] = own_loss(name, model, ids["validation"])
             print(name, seed, json.dumps(rounded(found, 3)), flush=True)
-
-
-def quick(ids: dict[str, Tensor]) -> None:
-    """Try everything with two seeds, a thousandth of the budget and few questions; print it."""
-    SETTINGS.update(QUICK_SETTINGS)
-    tasks = make_tasks({"train": 200, "validation": 60, "test": 60})
-    runs = {name: [run(name, seed, ids, tasks, BUDGET / 2000) for seed in (0, 1)]
-            for name in RECIPES}  # fmt: skip
-    models = {name: new_model(name, 0).eval() for name in RECIPES}
-    record = gather(runs, ids, tasks, [0, 1], ask_whole(models, ids["test"], 2))
-    print(json.dumps(rounded(record, 3)))
 
 
 def main() -> None:
@@ -480,21 +473,27 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--tune", action="store_true")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
-    ids = load_ids()
+    ids, plan = load_ids(), Plan.quick() if options.quick else Plan()
     names = [name for name in RECIPES if name in options.only]
-    if options.quick:
-        return quick(ids)
     if options.tune:
-        return tune(names, options.seeds, ids)
-    tasks = make_tasks(N_SENTENCES)
-    runs = finished(names, options.seeds, ids, tasks)
-    if names == list(RECIPES) and tuple(options.seeds) == SEEDS:
-        models = {name: load_model(f"worldview_{name}")[0] for name in names}
-        whole = ask_whole(models, ids["test"], N_WHOLE)
-        record = gather(runs, ids, tasks, options.seeds, whole)
-        write_run("three_objectives", record, started=started, cpu_started=cpu_started)
-    return None
+        tune(names, options.seeds, ids)
+        return
+    seeds = [0, 1] if options.quick else options.seeds
+    tasks = make_tasks(dict(plan.n_sentences))
+    settings = [SHAPE, RECIPES, NOISE, N_POINTS, N_WARMUP, asdict(plan)]
+    cache = ArmCache("three_objectives", settings, keep=plan.keep)
+    runs = {
+        name: [cache.get(f"{name} {s}", partial(run, name, s, ids, tasks, plan)) for s in seeds]
+        for name in names
+    }
+    if names == list(RECIPES) and (options.quick or tuple(seeds) == SEEDS):
+        stored = (
+            {name: load_model(f"worldview_{name}")[0] for name in names}
+            if plan.keep
+            else {name: new_model(name, 0).eval() for name in names}
+        )
+        whole = ask_whole(stored, ids["test"], plan.n_whole, plan.numbers)
+        cache.conclude(gather(runs, ids, tasks, seeds, whole, plan))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import argparse
 import json
 import math
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,7 @@ from experiments.ch08_compression.code_lengths import (
     per_part,
     xz,
 )
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
 from pretrain.gpt import GPT
 from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
 from pretrain_lab.checkpoints import load_model
@@ -42,8 +43,26 @@ CHARACTERS, SUBWORDS = "gpt_chars", "worldview_gpt"
 FROZEN_ORDER = 7  # chosen on the validation plays (gpt_evaluation.json)
 ADAPTIVE_ORDERS = (4, 5, 6, 7, 8)
 READ = "training plays"
-N_TUNE = 200_000  # characters of the validation plays that choose the adaptive order
-CODED_PLAY, N_CODED = "macbeth", 400
+CODED_PLAY = "macbeth"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Characters of each text; None = all."""
+
+    play: int | None = None
+    train: int | None = None
+    reviews: int | None = None
+    tune: int = 200_000
+    """Of the validation plays that choose the adaptive order."""
+    coded: int = 400
+    """Of those that are really coded."""
+    keep: bool = True
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take little text."""
+        return cls(4000, 200_000, 8000, 20_000, 60, keep=False)
 
 
 def way(bits: float, n_bytes: float, read: str, plays: list[float]) -> dict[str, Any]:
@@ -146,12 +165,12 @@ def judge_reviews(text: str) -> dict[str, Any]:
 
 
 def judge_counts(
-    arms: FinishedArms, ids: dict[str, np.ndarray], ends: list[int], n_symbols: int, order: int
+    cache: ArmCache, ids: dict[str, np.ndarray], ends: list[int], n_symbols: int, order: int
 ) -> dict[str, Any]:
     """Code the text with counts: frozen or learning, having read the training plays or not.
 
     Args:
-        arms: Keeps each way when it is done.
+        cache: Keeps each way when it is done.
         ids: The characters from 0, int64 (L,), of "text" and "train".
         ends: Places after the plays of the text.
         n_symbols: V.
@@ -173,7 +192,7 @@ def judge_counts(
         "counts, learning": lambda: learning(order, None, "nothing"),
         "counts, read and learning": lambda: learning(FROZEN_ORDER, train, READ),
     }
-    return {name: arms.get(name, compute) for name, compute in ways.items()}
+    return {name: cache.get(name, compute) for name, compute in ways.items()}
 
 
 def pay_for(sizes: dict[str, Any], ways: dict[str, Any]) -> dict[str, Any]:
@@ -191,13 +210,13 @@ def pay_for(sizes: dict[str, Any], ways: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def study(texts: dict[str, Any], n_coded: int, arms: FinishedArms) -> dict[str, Any]:
+def study(texts: dict[str, Any], n_coded: int, cache: ArmCache) -> dict[str, Any]:
     """Measure all ways.
 
     Args:
         texts: "plays" as a list, "train", "validation" and "reviews" as strings.
         n_coded: Characters that are really coded.
-        arms: Keeps each way when it is done.
+        cache: Keeps each way when it is done.
     """
     text, train = "\n".join(texts["plays"]), texts["train"]
     ends = np.cumsum([len(play) + 1 for play in texts["plays"]]).tolist()
@@ -209,57 +228,55 @@ def study(texts: dict[str, Any], n_coded: int, arms: FinishedArms) -> dict[str, 
         name: tokenizer.encode(part).numpy() - n_special
         for name, part in (("text", text), ("train", train), ("tune", texts["validation"]))
     }
-    by_order = arms.get("orders", lambda: choose_order(ids["tune"], n_symbols))
+    by_order = cache.get("orders", lambda: choose_order(ids["tune"], n_symbols))
     order = int(min(by_order, key=by_order.__getitem__))
     ways = {
-        **arms.get("files", lambda: judge_files(text, texts["plays"])),
-        **judge_counts(arms, ids, ends, n_symbols, order),
-        "xz, primed": arms.get("xz, primed", lambda: judge_primed(text, train)),
+        **cache.get("files", lambda: judge_files(text, texts["plays"])),
+        **judge_counts(cache, ids, ends, n_symbols, order),
+        "xz, primed": cache.get("xz, primed", lambda: judge_primed(text, train)),
     }
     for name in (CHARACTERS, SUBWORDS):
         for title, half in ((name, False), (f"{name}, fp16", True)):
-            ways[title] = arms.get(title, partial(judge_gpt, name, text, ends, half=half))
-    sizes = arms.get("sizes", lambda: model_bytes(train))
+            ways[title] = cache.get(title, partial(judge_gpt, name, text, ends, half=half))
+    sizes = cache.get("sizes", lambda: model_bytes(train))
     return {
         "n_chars": len(text), "n_train_chars": len(train), "n_symbols": n_symbols,
         "adaptive_order": order, "adaptive_validation_bits": by_order,
         "frozen_order": FROZEN_ORDER, "ways": ways, "sizes": sizes,
         "break_even": pay_for(sizes, ways),
-        "reviews": arms.get("reviews", lambda: judge_reviews(texts["reviews"])),
-        "coder": arms.get("coder", lambda: code_for_real(CHARACTERS, CODED_PLAY, n_coded)),
+        "reviews": cache.get("reviews", lambda: judge_reviews(texts["reviews"])),
+        "coder": cache.get("coder", lambda: code_for_real(CHARACTERS, CODED_PLAY, n_coded)),
     }  # fmt: skip
 
 
-def load_texts(*, quick: bool) -> dict[str, Any]:
+def load_texts(plan: Plan) -> dict[str, Any]:
     """Load the texts of the study, or the beginnings of them."""
     plays = {
         split: [play.text for play in load_shakespeare(split)]
         for split in ("train", "validation", "test")
     }
     return {
-        "plays": [text[: 4000 if quick else None] for text in plays["test"]],
-        "train": "\n".join(plays["train"])[: 200_000 if quick else None],
-        "validation": "\n".join(plays["validation"])[: 20_000 if quick else N_TUNE],
-        "reviews": "\n".join(r.sentence for r in load_reviews("test"))[: 8000 if quick else None],
+        "plays": [text[: plan.play] for text in plays["test"]],
+        "train": "\n".join(plays["train"])[: plan.train],
+        "validation": "\n".join(plays["validation"])[: plan.tune],
+        "reviews": "\n".join(r.sentence for r in load_reviews("test"))[: plan.reviews],
     }
 
 
-def main(*, quick: bool) -> None:
+def main() -> None:
     """Run the study and write it, or try it on little text and print it."""
-    texts = load_texts(quick=quick)
-    sizes = [len(part) for part in (*texts["plays"], texts["train"], texts["reviews"])]
-    arms = FinishedArms("compression", {"sizes": sizes, "coded": N_CODED}, keep=not quick)
-    arms.conclude(
-        {
-            "question": "How many bits does a character of unseen plays cost?",
-            "unit": "bits per character; bytes",
-            "plays": [play.title for play in load_shakespeare("test")],
-            **study(texts, 60 if quick else N_CODED, arms),
-        }
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="little text; print, write nothing")
+    plan = Plan.quick() if parser.parse_args().quick else Plan()
+    cache = ArmCache("compression", asdict(plan), keep=plan.keep)
+    record = {
+        "question": "How many bits does a character of unseen plays cost?",
+        "unit": "bits per character; bytes",
+        "plays": [play.title for play in load_shakespeare("test")],
+        **study(load_texts(plan), plan.coded, cache),
+    }
+    cache.conclude(record)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="little text; print, write nothing")
-    main(quick=parser.parse_args().quick)
+    main()

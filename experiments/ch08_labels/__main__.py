@@ -2,7 +2,7 @@
 """Measure how many labels pre-training is worth (ADV-R2, ADV-R3, FTN-F4).
 
 The task: was the sentence taken from a review that liked its film ("fresh") or not ("rotten")? The
-methods of `label_arms.py` learn it from 32, 128, 512, 2,048 and all labels of the training films
+methods of `method_table` learn it from 32, 128, 512, 2,048 and all labels of the training films
 and are asked all sentences of the test films. Every method has four settings to choose from, tried
 at 128, 2,048 and all labels on the validation films, with subsets and seeds that are not used
 again.
@@ -13,8 +13,8 @@ again.
     python -m experiments.ch08_labels --arms scratch mlm clm span frozen_mlm frozen_clm frozen_span
     python -m experiments.ch08_labels --write                  # data/runs/label_study.json
 
-The mini models must be there before (`mini_models.py`). Each training is kept in a file of its arm
-in the temporary folder, so a stopped run goes on where it was; one process per arm at a time.
+The mini models must be there before (`book_models.mini_models`). Each training is kept, so
+a stopped run goes on where it was; one process per arm at a time.
 `--write` makes the record of the arms that are complete and trains nothing. `--quick` tries all
 arms that have their models on a few sentences, prints and stores nothing.
 """
@@ -22,132 +22,104 @@ arms that have their models on a few sentences, prints and stores nothing.
 import argparse
 import hashlib
 import json
-import tempfile
-import time
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from experiments.book_models.mini_models import digest, mini_file
-from experiments.ch05_bert.setup import rounded, write_run
-from experiments.ch08_labels.data import N_LABELS, SIZES, TUNED_AT, USED, labelled
-from experiments.ch08_labels.method_table import ARMS, BATCH_SIZE, CURVE, STEPS
-from experiments.ch08_labels.methods import Outcome, run
+from experiments.ch08_labels.data import N_LABELS, TUNED_AT
+from experiments.ch08_labels.method_table import ARMS, BATCH_SIZE, Plan
+from experiments.ch08_labels.methods import run
 from experiments.ch08_labels.record import make_record
-from pretrain.run_state import replacing
+from experiments.common.memory import ArmCache
+from experiments.common.records import Clock, rounded, write_run
 from pretrain_lab.paths import CHECKPOINTS
 
-QUICK_SIZES = {"train": 128, "validation": 30, "test": 40}
 
-
-class Ledger:
-    """What is known of an arm: a dictionary that may be kept in a file."""
-
-    def __init__(self, name: str, *, kept: bool) -> None:
-        """Open the ledger of an arm.
-
-        Args:
-            name: The arm.
-            kept: Whether to read and write its file.
-        """
-        self.path = ledger_file(name) if kept else None
-        self.found: dict[str, Any] = {"tried": {}, "runs": {}, "cpu_seconds": 0.0}
-        if self.path is not None and self.path.exists():
-            self.found = json.loads(self.path.read_text())
-
-    def save(self) -> None:
-        """Write the file, when there is one."""
-        if self.path is not None:
-            with replacing(self.path) as part:
-                part.write_text(json.dumps(self.found))
-
-
-def ledger_file(name: str) -> Path:
-    """Name the file of an arm; other settings, sentences or mini models give another name."""
+def open_cache(name: str, plan: Plan) -> ArmCache:
+    """Find what is kept of an arm, by its settings, the sentences and its pre-trained model."""
     arm = ARMS[name]
-    parts: list[Any] = [arm.grid, STEPS[arm.reader], BATCH_SIZE, N_LABELS, CURVE]
-    parts += [[r.sentence for r in labelled(split)] for split in ("train", "validation", "test")]
+    parts: list[Any] = [arm.grid, plan.steps[arm.reader], BATCH_SIZE, N_LABELS, plan.curve]
+    splits = ("train", "validation", "test")
+    parts += [[r.sentence for r in plan.sentences.of(split)] for split in splits]
     if arm.backbone in ("bert", "gpt", "t5"):
         parts.append(digest(arm.backbone))
     if arm.backbone == "book":
         weights = CHECKPOINTS / "book_bert.safetensors"
         parts.append(hashlib.sha256(weights.read_bytes()).hexdigest())
-    text = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:10]
-    return Path(tempfile.gettempdir()) / f"pretrain_label_study_{name}_{text}.json"
+    return ArmCache(f"label_study/{name}", parts, keep=plan.keep)
 
 
-def attempt(name: str, ledger: Ledger, place: int, n: int, seed: int, split: str) -> Outcome:
-    """Run one training and add its time to the ledger.
+def attempt(name: str, plan: Plan, place: int, n: int, seed: int, split: str) -> dict[str, Any]:
+    """Run one training.
 
     Args:
         name: The arm.
-        ledger: Its ledger.
-        place: Which of its settings.
+        plan: How much is trained and asked.
+        place: Which of the arm's settings.
         n: Number of labels.
         seed: Seed of the run.
         split: Where it is judged.
     """
-    started = time.process_time()
-    outcome = run(ARMS[name], ARMS[name].grid[place], n, seed, split)
-    ledger.found["cpu_seconds"] += time.process_time() - started
+    outcome = run(ARMS[name], ARMS[name].grid[place], n, seed, split, plan)
     share, seconds = outcome.hits.float().mean().item(), outcome.cpu_seconds
     print(
         f"{name:13} n {n:4} seed {seed:3} setting {place:2} {split:10} {share:.3f} {seconds:5.1f} s"
     )
-    return outcome
+    return {
+        "accuracy": share,
+        "hits": "".join(str(int(hit)) for hit in outcome.hits),
+        "cpu_seconds": seconds,
+        "curve": outcome.curve,
+    }
 
 
-def tune(name: str, ledger: Ledger, n: int, seeds: tuple[int, ...]) -> int:
-    """Try the settings of an arm at n labels and choose the best on the validation films.
+def complete(name: str, plan: Plan, seeds: list[int], *, train: bool = True) -> dict[str, Any]:
+    """Give what the settings and the runs of an arm gave, and run what is missing.
 
     Args:
         name: The arm.
-        ledger: Its ledger; gets the accuracies.
-        n: Number of labels.
-        seeds: Seeds of the trials.
+        plan: How much is trained and asked.
+        seeds: Seeds of the runs.
+        train: Whether to run what is missing.
 
     Returns:
-        The place of the setting with the highest mean accuracy, the first of equal ones.
+        "tried" holds the accuracies on the validation films by number of labels and place of the
+        setting, "runs" what the best setting gave on the test films by number of labels and seed.
+
+    Raises:
+        LookupError: Something is missing and nothing may be run.
     """
-    tried = ledger.found["tried"].setdefault(str(n), {})
-    for place in range(len(ARMS[name].grid)):
-        values = tried.setdefault(str(place), [])
-        for seed in seeds[len(values) :]:
-            outcome = attempt(name, ledger, place, n, seed, "validation")
-            values.append(outcome.hits.float().mean().item())
-            ledger.save()
-    means = [sum(tried[str(p)]) / len(seeds) for p in range(len(ARMS[name].grid))]
-    return means.index(max(means))
-
-
-def complete(name: str, ledger: Ledger, seeds: list[int], plan: dict[int, int]) -> None:
-    """Run what is missing of an arm.
-
-    Args:
-        name: The arm.
-        ledger: Its ledger.
-        seeds: Seeds of the study.
-        plan: For each number of labels, the one whose chosen setting it takes.
-    """
-    tuned_at = {n: TUNED_AT.get(n, (100,)) for n in sorted(set(plan.values()))}
+    cache, used = open_cache(name, plan), dict(plan.used)
     if name == "bow_more":
-        plan, tuned_at = {n: n for n in plan}, {n: TUNED_AT.get(n, (100,)) for n in plan}
-    chosen = {n: tune(name, ledger, n, trials) for n, trials in tuned_at.items()}
+        used = {n: n for n in used}
+
+    def get(place: int, n: int, seed: int, split: str) -> dict[str, Any]:
+        """Give one training."""
+        compute = partial(attempt, name, plan, place, n, seed, split)
+        found: dict[str, Any] = cache.get(f"{n} {place} {seed} {split}", compute if train else None)
+        return found
+
+    tried: dict[str, dict[str, list[float]]] = {}
+    chosen: dict[int, int] = {}  # the first of equally good settings
+    for n in sorted(set(used.values())):
+        trials = TUNED_AT.get(n, (100,))
+        tried[str(n)] = {
+            str(place): [get(place, n, seed, "validation")["accuracy"] for seed in trials]
+            for place in range(len(ARMS[name].grid))
+        }
+        means = [sum(values) / len(trials) for values in tried[str(n)].values()]
+        chosen[n] = means.index(max(means))
+    runs: dict[str, dict[str, Any]] = {str(n): {} for n in used}
     for seed in seeds:
-        for n, source in plan.items():
-            runs, place = ledger.found["runs"].setdefault(str(n), {}), chosen[source]
-            if runs.get(str(seed), {}).get("setting") == place:
-                continue
-            outcome = attempt(name, ledger, place, n, seed, "test")
-            runs[str(seed)] = {
-                "setting": place,
-                "hits": "".join(str(int(hit)) for hit in outcome.hits),
-                "cpu_seconds": outcome.cpu_seconds,
-                "curve": outcome.curve,
-            }
-            ledger.save()
+        for n, source in used.items():
+            found = get(chosen[source], n, seed, "test")
+            runs[str(n)][str(seed)] = {"setting": chosen[source], **found}
+    return {"tried": tried, "runs": runs, "cpu_seconds": cache.cpu_seconds}
 
 
-def seeds_of(name: str, asked: list[int] | None) -> list[int]:
+def seeds_of(name: str, asked: Sequence[int] | None) -> list[int]:
     """Give the seeds of an arm for which there is a model.
 
     Args:
@@ -158,7 +130,7 @@ def seeds_of(name: str, asked: list[int] | None) -> list[int]:
         FileNotFoundError: A mini model is missing.
     """
     arm = ARMS[name]
-    seeds = list(arm.seeds) if asked is None else asked
+    seeds = list(arm.seeds if asked is None else asked)
     if arm.backbone in ("bert", "gpt", "t5"):
         for seed in seeds:
             if not mini_file(arm.backbone, seed).exists():
@@ -170,34 +142,14 @@ def seeds_of(name: str, asked: list[int] | None) -> list[int]:
     return seeds
 
 
-def quick(names: list[str]) -> None:
-    """Try every arm that has its models on a few sentences, and print a record."""
-    SIZES.update(QUICK_SIZES)
-    CURVE.update(n=128, points=2)
-    for steps in STEPS.values():
-        steps.update({32: 1, 128: 2})
-    ledgers = {}
-    for name in names:
-        try:
-            seeds_of(name, [0, 1])
-        except FileNotFoundError:
-            continue
-        ledgers[name] = Ledger(name, kept=False)
-        complete(name, ledgers[name], [0, 1], {32: 32, 128: 32})
-    record = make_record({name: ledger.found for name, ledger in ledgers.items()}, 50)
-    print(json.dumps(rounded(record, 3)))
-
-
-def write(started: float, cpu_started: float) -> None:
+def write(plan: Plan, clock: Clock) -> None:
     """Write the record of the arms that are complete, and name the others in it."""
-    ledgers = {name: Ledger(name, kept=True).found for name in ARMS}
-    done = {
-        name: found
-        for name, found in ledgers.items()
-        if all(len(found["runs"].get(str(n), {})) >= len(ARMS[name].seeds) for n in N_LABELS)
-    }
-    record = make_record(done, 2000)
-    write_run("label_study", record, started=started, cpu_started=cpu_started)
+    done = {}
+    for name in ARMS:
+        with suppress(LookupError):
+            done[name] = complete(name, plan, list(ARMS[name].seeds), train=False)
+    record = make_record(done, plan)
+    write_run("label_study", record, clock)
     print(f"written; missing: {record['missing'] or 'nothing'}")
 
 
@@ -209,14 +161,21 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    started, cpu_started = time.time(), time.process_time()
-    if options.quick:
-        return quick(options.arms)
+    plan, clock = Plan.quick() if options.quick else Plan(), Clock()
     if options.write:
-        return write(started, cpu_started)
+        write(plan, clock)
+        return
+    found = {}
     for name in options.arms:
-        complete(name, Ledger(name, kept=True), seeds_of(name, options.seeds), USED)
-    return None
+        try:
+            seeds = seeds_of(name, options.seeds or plan.seeds)
+        except FileNotFoundError:
+            if plan.keep:
+                raise
+            continue  # a quick run takes the arms that have their models
+        found[name] = complete(name, plan, seeds)
+    if options.quick:
+        print(json.dumps(rounded(make_record(found, plan), 3)))
 
 
 if __name__ == "__main__":

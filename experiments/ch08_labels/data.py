@@ -5,6 +5,7 @@ Labels are drawn from the sentences of the training films. For one seed, the 32 
 of the 128, and so on: a curve over the number of labels adds to what it had.
 """
 
+from dataclasses import dataclass
 from functools import cache
 
 import torch
@@ -21,41 +22,67 @@ TUNED_AT = {128: (100, 101), 2048: (100,), 9242: (100,)}
 USED = {32: 128, 128: 128, 512: 2048, 2048: 2048, 9242: 9242}
 """Which of the choices serves each number of labels."""
 MAX_LEN = 128  # tokens; no sentence is longer
-SIZES: dict[str, int] = {}  # of splits that `--quick` makes smaller
 
 
 @cache
-def labelled(split: str) -> tuple[Review, ...]:
-    """Give the sentences of a split, or as many of them as SIZES says, spread over its films."""
+def _spread(split: str, n: int | None) -> tuple[Review, ...]:
+    """Take n evenly spaced sentences of a split, None = all."""
     reviews = load_reviews(split)
-    step = max(1, len(reviews) // SIZES.get(split, len(reviews)))
-    return tuple(reviews[::step][: SIZES.get(split)])
+    step = max(1, len(reviews) // (n or len(reviews)))
+    return tuple(reviews[::step][:n])
 
 
-def labels_of(split: str) -> Tensor:
-    """Give the labels of a split, int64 (N,): 1 = fresh, 0 = rotten."""
-    return torch.tensor([review.label for review in labelled(split)])
+@cache
+def _encoded(split: str, n: int | None, reader: str) -> list[Tensor]:
+    """Encode them once."""
+    return [read_text(review.sentence, reader) for review in _spread(split, n)]
 
 
-def films_of(split: str) -> list[str]:
-    """Name the film of each sentence of a split."""
-    return [review.film for review in labelled(split)]
+@dataclass(frozen=True)
+class Sentences:
+    """Labelled sentences of three splits: all, or as many as asked for, spread over the films."""
 
+    train: int | None = None
+    validation: int | None = None
+    test: int | None = None
 
-def subset(n: int, seed: int) -> list[int]:
-    """Draw labelled sentences; those of a smaller n are the first of a larger one.
+    def of(self, split: str) -> tuple[Review, ...]:
+        """Give the sentences of a split."""
+        return _spread(split, getattr(self, split))
 
-    Args:
-        n: Number of labels.
-        seed: Seed of the draw.
+    def labels(self, split: str) -> Tensor:
+        """Give the labels of a split, int64 (N,): 1 = fresh, 0 = rotten."""
+        return torch.tensor([review.label for review in self.of(split)])
 
-    Returns:
-        n places in `labelled("train")`.
+    def films(self, split: str) -> list[str]:
+        """Name the film of each sentence of a split."""
+        return [review.film for review in self.of(split)]
 
-    Raises:
-        ValueError: More labels than there are.
-    """
-    return draw_nested(len(labelled("train")), n, 5000 + seed)
+    def subset(self, n: int, seed: int) -> list[int]:
+        """Draw places in `of("train")`; those of a smaller n are the first of a larger one.
+
+        Args:
+            n: Number of labels.
+            seed: Seed of the draw.
+
+        Raises:
+            ValueError: More labels than there are.
+        """
+        return draw_nested(len(self.of("train")), n, 5000 + seed)
+
+    def encoded(self, split: str, reader: str) -> list[Tensor]:
+        """Encode the sentences of a split for one kind of model, int64 (T_i,) each.
+
+        Args:
+            split: "train", "validation" or "test".
+            reader: "mini", "book" or "published".
+        """
+        return _encoded(split, getattr(self, split), reader)
+
+    def uncut(self, split: str) -> Tensor:
+        """Say which sentences of a split the mini models read whole, bool (N,)."""
+        lengths = [len(TOKENIZER.encode(review.sentence)) for review in self.of(split)]
+        return torch.tensor(lengths) <= SEQ_LEN - 2
 
 
 def draw_nested(n_all: int, n: int, seed: int) -> list[int]:
@@ -103,23 +130,3 @@ def read_text(text: str, reader: str) -> Tensor:
     pieces = tokenizer.encode(text)[: (SEQ_LEN if mini else MAX_LEN) - 2]
     ends = torch.tensor([tokenizer.sep_id if mini else tokenizer.cls_id, tokenizer.sep_id])
     return torch.cat([ends[:1], pieces, ends[1:]])
-
-
-@cache
-def encoded(split: str, reader: str) -> list[Tensor]:
-    """Encode the sentences of a split for one kind of model.
-
-    Args:
-        split: "train", "validation" or "test".
-        reader: "mini", "book" or "published".
-
-    Returns:
-        int64 (T_i,) each.
-    """
-    return [read_text(review.sentence, reader) for review in labelled(split)]
-
-
-def uncut(split: str) -> Tensor:
-    """Say which sentences of a split the mini models read whole, bool (N,)."""
-    lengths = [len(TOKENIZER.encode(review.sentence)) for review in labelled(split)]
-    return torch.tensor(lengths) <= SEQ_LEN - 2

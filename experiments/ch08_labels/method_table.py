@@ -6,11 +6,12 @@ models have one size; book_bert is the book's larger BERT, pre-trained on the sa
 with some ten times the operations, and `scratch_book` is its shape without pre-training.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from experiments.ch08_labels.data import N_LABELS
+from experiments.ch08_labels.data import N_LABELS, USED, Sentences
 
 Setting = dict[str, Any]
 BATCH_SIZE = 16
@@ -21,8 +22,36 @@ STEPS = {
 }
 """Updates by number of labels: many passes over few labels, two (published: one) over all."""
 WARMUP = 0.1  # share of the steps
-CURVE = {"n": 2048, "points": 8, "every": 4}
-"""Learning curves: at how many labels, how many points, and every which test sentence is asked."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is trained and asked."""
+
+    sentences: Sentences = field(default_factory=Sentences)
+    steps: Mapping[str, Mapping[int, int]] = field(default_factory=lambda: STEPS)
+    curve: Mapping[str, int] = field(default_factory=lambda: {"n": 2048, "points": 8, "every": 4})
+    """Learning curves: at how many labels, how many points, every which test sentence is asked."""
+    used: Mapping[int, int] = field(default_factory=lambda: USED)
+    """For each number of labels, the one whose chosen setting it takes."""
+    seeds: tuple[int, ...] | None = None
+    """None = each method's own."""
+    n_resamples: int = 2000
+    keep: bool = True
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Try everything on a few sentences."""
+        return cls(
+            Sentences(128, 30, 40),
+            {reader: {32: 1, 128: 2} for reader in STEPS},
+            {"n": 128, "points": 2, "every": 4},
+            {32: 32, 128: 32},
+            seeds=(0, 1),
+            n_resamples=50,
+            keep=False,
+        )
+
 
 WORDS: list[Setting] = [
     {"n_gram": 1, "weights": "tf-idf", "C": 1.0},

@@ -20,14 +20,13 @@ from torch import Generator, Tensor, nn
 from experiments.book_models.book_bert import SHAPE as BOOK_SHAPE
 from experiments.book_models.mini_models import mini_file
 from experiments.ch07_worldview.three_objectives import new_model
-from experiments.ch08_labels.data import encoded, labelled, labels_of, subset, tokenizer_of
+from experiments.ch08_labels.data import Sentences, tokenizer_of
 from experiments.ch08_labels.method_table import (
     ARMS,
     BATCH_SIZE,
-    CURVE,
-    STEPS,
     WARMUP,
     Arm,
+    Plan,
     Setting,
 )
 from pretrain.bert import BERT
@@ -58,7 +57,7 @@ class Outcome:
     """steps, cpu_seconds and accuracy, when asked for."""
 
 
-def run(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
+def run(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
     """Train a method on n labels and ask it all sentences of a split.
 
     Args:
@@ -68,6 +67,7 @@ def run(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
         seed: Seed of the subset, of new weights and of batches; mini models and the untrained
             encoder have another backbone for each, where 100 counts as 0, 101 as 1.
         split: "validation" or "test".
+        plan: How much is trained and asked.
 
     Returns:
         Hits, CPU-seconds and, for a fine-tuned arm at 2,048 labels on the test films, the curve.
@@ -75,20 +75,20 @@ def run(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
     methods: dict[str, Callable[..., Outcome]] = {
         "words": run_words, "frozen": run_frozen, "fine-tuned": run_fine_tuned
     }  # fmt: skip
-    return methods[arm.group](arm, setting, n, seed, split)
+    return methods[arm.group](arm, setting, n, seed, split, plan)
 
 
-def run_words(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
+def run_words(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
     """Fit logistic regression on words and pairs of words; arguments as in `run`."""
-    started, places = time.process_time(), subset(n, seed)
+    started, places = time.process_time(), plan.sentences.subset(n, seed)
     kind = TfidfVectorizer if setting["weights"] == "tf-idf" else CountVectorizer
     vectorizer = kind(ngram_range=(1, setting["n_gram"]), token_pattern=r"\w+|[!?]")
     model = make_pipeline(vectorizer, LogisticRegression(C=setting["C"], max_iter=2000))
-    train = labelled("train")
+    train = plan.sentences.of("train")
     model.fit([train[i].sentence for i in places], [train[i].label for i in places])
     seconds = time.process_time() - started
-    answers = model.predict([review.sentence for review in labelled(split)])
-    return Outcome(torch.as_tensor(answers) == labels_of(split), seconds)
+    answers = model.predict([review.sentence for review in plan.sentences.of(split)])
+    return Outcome(torch.as_tensor(answers) == plan.sentences.labels(split), seconds)
 
 
 def load_backbone(name: str, seed: int) -> Any:
@@ -117,36 +117,40 @@ def pad_id_of(arm: Arm) -> int:
 
 
 @cache
-def frozen_features(backbone: str, seed: int, split: str) -> tuple[Tensor, float]:
+def frozen_features(
+    backbone: str, seed: int, split: str, sentences: Sentences
+) -> tuple[Tensor, float]:
     """Read a split with a frozen encoder: float (N, D), and CPU-seconds a sentence."""
     arm = next(a for a in ARMS.values() if a.group == "frozen" and a.backbone == backbone)
-    model, texts = load_backbone(backbone, seed), encoded(split, arm.reader)
+    model, texts = load_backbone(backbone, seed), sentences.encoded(split, arm.reader)
     started = time.process_time()
     found = text_features(model, texts, pad_id=pad_id_of(arm))
     return found, (time.process_time() - started) / len(texts)
 
 
-def run_frozen(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
+def run_frozen(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
     """Fit logistic regression on the means of frozen states; arguments as in `run`."""
     assert arm.backbone is not None
     backbone_seed = 0 if arm.backbone in ("book", "minilm") else seed % 100
-    features, seconds = frozen_features(arm.backbone, backbone_seed, "train")
-    places, started = torch.tensor(subset(n, seed)), time.process_time()
+    features, seconds = frozen_features(arm.backbone, backbone_seed, "train", plan.sentences)
+    places, started = torch.tensor(plan.sentences.subset(n, seed)), time.process_time()
     model = make_pipeline(StandardScaler(), LogisticRegression(C=setting["C"], max_iter=2000))
-    model.fit(features[places].numpy(), labels_of("train")[places].numpy())
+    model.fit(features[places].numpy(), plan.sentences.labels("train")[places].numpy())
     seconds = n * seconds + time.process_time() - started
-    unseen, _ = frozen_features(arm.backbone, backbone_seed, split)
-    return Outcome(torch.as_tensor(model.predict(unseen.numpy())) == labels_of(split), seconds)
+    unseen, _ = frozen_features(arm.backbone, backbone_seed, split, plan.sentences)
+    return Outcome(
+        torch.as_tensor(model.predict(unseen.numpy())) == plan.sentences.labels(split), seconds
+    )
 
 
 class Watch:
     """Asks a classifier a part of the test sentences while it learns, and keeps the time apart."""
 
-    def __init__(self, arm: Arm) -> None:
+    def __init__(self, arm: Arm, plan: Plan) -> None:
         """Choose the sentences."""
-        self.texts, self.labels = (
-            encoded("test", arm.reader)[:: CURVE["every"]], labels_of("test")[:: CURVE["every"]]
-        )  # fmt: skip
+        every = plan.curve["every"]
+        self.texts = plan.sentences.encoded("test", arm.reader)[::every]
+        self.labels = plan.sentences.labels("test")[::every]
         self.pad_id, self.asking = pad_id_of(arm), 0.0
         self.seconds: list[float] = []
         self.started = time.process_time()
@@ -162,7 +166,14 @@ class Watch:
 
 
 def tune(
-    model: Any, loss: BatchLoss, setting: Setting, n_steps: int, seed: int, **options: Any
+    model: Any,
+    loss: BatchLoss,
+    setting: Setting,
+    n_steps: int,
+    seed: int,
+    *,
+    evaluate: Callable[[nn.Module], float] | None = None,
+    evaluate_every: int = 1,
 ) -> History:
     """Train all weights of a classifier or tagger over one of the backbones.
 
@@ -172,7 +183,8 @@ def tune(
         setting: Holds the learning rate.
         n_steps: Number of updates.
         seed: Seed of batches and dropout.
-        options: Of `fit`.
+        evaluate: As in `fit`.
+        evaluate_every: As in `fit`.
     """
     return fit(
         model,
@@ -183,36 +195,43 @@ def tune(
         weight_decay=0.01,
         relative_lr=isinstance(model.backbone, T5),
         generator=Generator().manual_seed(seed),
+        evaluate=evaluate,
+        evaluate_every=evaluate_every,
         progress=False,
-        **options,
     )
 
 
-def run_fine_tuned(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
+def run_fine_tuned(
+    arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan
+) -> Outcome:
     """Train all weights of an encoder and a new layer; arguments as in `run`."""
     assert arm.backbone is not None
     torch.manual_seed(seed)
     model = TextClassifier(
         load_backbone(arm.backbone, seed % 100), 2, pooling=setting.get("pooling", "mean")
     )
-    texts, train, n_steps = encoded("train", arm.reader), labelled("train"), STEPS[arm.reader][n]
-    places = subset(n, seed)
+    texts, train, n_steps = (
+        plan.sentences.encoded("train", arm.reader),
+        plan.sentences.of("train"),
+        plan.steps[arm.reader][n],
+    )
+    places = plan.sentences.subset(n, seed)
     loss = classification_loss(
         [texts[i] for i in places],
         [train[i].label for i in places],
         batch_size=BATCH_SIZE,
         pad_id=pad_id_of(arm),
     )
-    watch = Watch(arm) if (n, split) == (CURVE["n"], "test") else None
+    watch = Watch(arm, plan) if (n, split) == (plan.curve["n"], "test") else None
     first = 0.0 if watch is None else watch(model)
     started = time.process_time()
     history = tune(
         model, loss, setting, n_steps, 6000 + seed, evaluate=watch,
-        evaluate_every=max(1, -(-n_steps // CURVE["points"])),
+        evaluate_every=max(1, -(-n_steps // plan.curve["points"])),
     )  # fmt: skip
     seconds = time.process_time() - started
-    hits = predict_classes(model, encoded(split, arm.reader), pad_id=pad_id_of(arm))
-    outcome = Outcome(hits == labels_of(split), seconds)
+    hits = predict_classes(model, plan.sentences.encoded(split, arm.reader), pad_id=pad_id_of(arm))
+    outcome = Outcome(hits == plan.sentences.labels(split), seconds)
     if watch is not None:
         steps, values = zip((0, first), *history.evaluations, strict=True)
         outcome.curve = {

@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""The record of the label study: what the ledgers of the arms say, with intervals."""
+"""The record of the label study: what was found of the arms, with intervals."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import torch
 
-from experiments.ch05_bert.setup import seed_interval
 from experiments.ch07_worldview.questions import SEQ_LEN
 from experiments.ch08_labels.data import (
-    SIZES,
     TUNED_AT,
-    USED,
-    encoded,
-    films_of,
-    labelled,
-    labels_of,
-    uncut,
+    Sentences,
 )
-from experiments.ch08_labels.method_table import ARMS, BATCH_SIZE, CURVE, STEPS
+from experiments.ch08_labels.method_table import ARMS, BATCH_SIZE, Plan
 from experiments.ch08_labels.methods import load_backbone
+from experiments.common.records import seed_interval
 from experiments.common.statistics import (
     Array,
     Draws,
@@ -47,69 +42,66 @@ PAIRS = (
     *(("scratch", "frozen_random"), ("bow_more", "bow")),
 )
 """Differences that the record holds: first minus second."""
-Ledgers = dict[str, dict[str, Any]]
 
 
-def make_record(ledgers: Ledgers, n_resamples: int) -> dict[str, Any]:
+def make_record(found: dict[str, dict[str, Any]], plan: Plan) -> dict[str, Any]:
     """Make the record of some arms.
 
     Args:
-        ledgers: For each arm, its trials ("tried") and its runs ("runs").
-        n_resamples: Resamples of the films.
+        found: For each arm, its trials ("tried") and its runs ("runs").
+        plan: How much was trained and asked.
 
     Returns:
         What is written to the file.
     """
-    scores = {name: scores_of(found) for name, found in ledgers.items()}
+    scores = {name: scores_of(one, plan.sentences.films("test")) for name, one in found.items()}
     return {
         "question": "How many labels is pre-training worth?",
         "unit": "accuracy; k = labels of the reference / labels of the arm",
         "interval": "95 %; low and high by bootstrap over test films, seeds by Student's t",
-        "data": describe_data(),
+        "data": describe_data(plan.sentences),
         "n_labels": sorted({n for by_n in scores.values() for n in by_n}),
         "settings": {
-            "n_resamples": n_resamples,
+            "n_resamples": plan.n_resamples,
             "tuned_at": {str(n): list(seeds) for n, seeds in TUNED_AT.items()},
-            "used": {str(n): str(source) for n, source in USED.items()},
+            "used": {str(n): str(source) for n, source in plan.used.items()},
             "batch_size": BATCH_SIZE,
-            "curve": CURVE,
+            "curve": dict(plan.curve),
         },
-        "arms": {
-            name: judge(name, found, scores[name], n_resamples) for name, found in ledgers.items()
-        },
-        "missing": [name for name in ARMS if name not in ledgers],
+        "arms": {name: judge(name, one, scores[name], plan) for name, one in found.items()},
+        "missing": [name for name in ARMS if name not in found],
         "differences": {
-            f"{first} - {second}": compare(scores[first], scores[second], n_resamples)
+            f"{first} - {second}": compare(scores[first], scores[second], plan)
             for first, second in PAIRS
             if first in scores and second in scores
         },
         "worth": {
             name: {
-                reference: worths(scores[name], scores[reference], n_resamples)
+                reference: worths(scores[name], scores[reference], plan)
                 for reference in REFERENCES
                 if reference in scores
             }
             for name in WORTH
             if name in scores
         },
-        "curves": {name: curves(ledgers[name]) for name in CURVES if name in ledgers},
-        "cpu_minutes_total": sum(found["cpu_seconds"] for found in ledgers.values()) / 60,
+        "curves": {name: curves(found[name], plan) for name in CURVES if name in found},
+        "cpu_minutes_total": sum(one["cpu_seconds"] for one in found.values()) / 60,
     }
 
 
-def describe_data() -> dict[str, Any]:
+def describe_data(sentences: Sentences) -> dict[str, Any]:
     """Count sentences and films, and say what a constant answer scores."""
     splits = ("train", "validation", "test")
-    fresh = {split: labels_of(split).float().mean().item() for split in splits}
+    fresh = {split: sentences.labels(split).float().mean().item() for split in splits}
     larger = int(fresh["train"] >= 0.5)
     return {
-        **{f"n_{split}": len(labelled(split)) for split in splits},
-        "n_films": {split: len(set(films_of(split))) for split in splits},
+        **{f"n_{split}": len(sentences.of(split)) for split in splits},
+        "n_films": {split: len(set(sentences.films(split))) for split in splits},
         "fresh_share": fresh,
-        "majority": (labels_of("test") == larger).float().mean().item(),
+        "majority": (sentences.labels("test") == larger).float().mean().item(),
         "mini_len": SEQ_LEN,
-        "cut_share": 1 - uncut("test").float().mean().item(),
-        "sizes": SIZES or "all",
+        "cut_share": 1 - sentences.uncut("test").float().mean().item(),
+        "sizes": {split: n for split, n in asdict(sentences).items() if n} or "all",
     }
 
 
@@ -141,9 +133,9 @@ class ArmScores(dict[int, Array]):
         return {n: hits[places] for n, hits in self.items()}
 
 
-def scores_of(found: dict[str, Any]) -> ArmScores:
+def scores_of(found: dict[str, Any], films: list[str]) -> ArmScores:
     """Count the hits of an arm by number of labels, seed and film."""
-    seeds, films = seeds_of(found), films_of("test")
+    seeds = seeds_of(found)
     by_n = {}
     for n in found["runs"]:
         hits = hits_of(found, n)
@@ -151,29 +143,29 @@ def scores_of(found: dict[str, Any]) -> ArmScores:
     return ArmScores(dict(sorted(by_n.items())), seeds)
 
 
-def draws_for(n_seeds: int, n_resamples: int) -> Draws:
+def draws_for(n_seeds: int, plan: Plan) -> Draws:
     """Draw the resamples of the test films, the same at every call with the same numbers."""
-    films = films_of("test")
-    return draw(by_film(np.zeros((1, len(films))), films)[1], n_seeds, n_resamples)
+    films = plan.sentences.films("test")
+    return draw(by_film(np.zeros((1, len(films))), films)[1], n_seeds, plan.n_resamples)
 
 
-def judge(name: str, found: dict[str, Any], scores: ArmScores, n_resamples: int) -> dict[str, Any]:
+def judge(name: str, found: dict[str, Any], scores: ArmScores, plan: Plan) -> dict[str, Any]:
     """Describe one arm: what it is, what was tried, how well it did.
 
     Args:
         name: The arm.
-        found: Its ledger.
+        found: Its trials and runs.
         scores: Its hits by film.
-        n_resamples: Resamples of the films.
+        plan: How much was trained and asked.
     """
-    arm, draws = ARMS[name], draws_for(len(scores.seeds), n_resamples)
+    arm, draws = ARMS[name], draws_for(len(scores.seeds), plan)
     tuned = {n: sorted(t.items(), key=lambda item: int(item[0])) for n, t in found["tried"].items()}
     return {
         "title": arm.title,
         "group": arm.group,
         "backbone": arm.backbone,
         "seeds": scores.seeds,
-        **size_of(name),
+        **size_of(name, plan.sentences),
         "tried": {
             n: [
                 {"setting": arm.grid[int(p)], "validation": sum(v) / len(v), "values": v}
@@ -185,22 +177,28 @@ def judge(name: str, found: dict[str, Any], scores: ArmScores, n_resamples: int)
             n: arm.grid[next(iter(runs.values()))["setting"]] for n, runs in found["runs"].items()
         },
         "accuracy": {
-            str(n): {**film_interval(hits, draws), **details(found, str(n), scores.seeds)}
+            str(n): {
+                **film_interval(hits, draws),
+                **details(found, str(n), scores.seeds, plan.sentences),
+            }
             for n, hits in scores.items()
         },
         "cpu_seconds": {
             n: sum(one["cpu_seconds"] for one in runs.values()) / len(runs)
             for n, runs in found["runs"].items()
         },
-        "n_steps": {str(n): STEPS[arm.reader][n] for n in scores}
+        "n_steps": {str(n): plan.steps[arm.reader][n] for n in scores}
         if arm.group == "fine-tuned"
         else None,
     }
 
 
-def details(found: dict[str, Any], n: str, seeds: list[int]) -> dict[str, Any]:
+def details(
+    found: dict[str, Any], n: str, seeds: list[int], sentences: Sentences
+) -> dict[str, Any]:
     """Give the accuracy of each seed, the mean of the two recalls, and that on whole sentences."""
-    all_hits, fresh, whole = hits_of(found, n), labels_of("test").numpy() == 1, uncut("test")
+    fresh, whole = sentences.labels("test").numpy() == 1, sentences.uncut("test")
+    all_hits = hits_of(found, n)
     hits = np.stack([all_hits[seed] for seed in seeds])
     values = hits.mean(axis=1).tolist()
     return {
@@ -210,12 +208,12 @@ def details(found: dict[str, Any], n: str, seeds: list[int]) -> dict[str, Any]:
     }
 
 
-def size_of(name: str) -> dict[str, Any]:
+def size_of(name: str, sentences: Sentences) -> dict[str, Any]:
     """Count the parameters that an arm's answers depend on, and the cost of a usual sentence."""
     arm = ARMS[name]
     if arm.backbone is None:
         return {"n_parameters": None, "flops_per_sentence": None, "tokens_per_sentence": None}
-    texts = encoded("test", arm.reader)
+    texts = sentences.encoded("test", arm.reader)
     n_tokens = round(sum(map(len, texts)) / len(texts))
     classifier = TextClassifier(load_backbone(arm.backbone, 0), 2)
     torch.autograd.backward(classifier(texts[0][None]).sum())
@@ -228,28 +226,28 @@ def size_of(name: str) -> dict[str, Any]:
     }
 
 
-def compare(first: ArmScores, second: ArmScores, n_resamples: int) -> dict[str, Any]:
+def compare(first: ArmScores, second: ArmScores, plan: Plan) -> dict[str, Any]:
     """Give the difference of two arms at each number of labels, on the seeds of both."""
     seeds = sorted(set(first.seeds) & set(second.seeds))
-    one, other, draws = first.rows(seeds), second.rows(seeds), draws_for(len(seeds), n_resamples)
+    one, other, draws = first.rows(seeds), second.rows(seeds), draws_for(len(seeds), plan)
     return {str(n): difference(one[n], other[n], draws) for n in one if n in other}
 
 
-def worths(arm: ArmScores, reference: ArmScores, n_resamples: int) -> dict[str, Any]:
+def worths(arm: ArmScores, reference: ArmScores, plan: Plan) -> dict[str, Any]:
     """Say for each number of labels how many times as many the reference needs."""
     seeds = sorted(set(arm.seeds) & set(reference.seeds))
-    one, other, draws = arm.rows(seeds), reference.rows(seeds), draws_for(len(seeds), n_resamples)
+    one, other, draws = arm.rows(seeds), reference.rows(seeds), draws_for(len(seeds), plan)
     return {str(n): worth(one, other, n, draws) for n in one}
 
 
-def curves(found: dict[str, Any]) -> dict[str, Any]:
+def curves(found: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """Gather the learning curves of an arm: the same steps, CPU-seconds as a mean over seeds."""
-    runs = found["runs"][str(CURVE["n"])]
+    runs = found["runs"][str(plan.curve["n"])]
     each = [runs[seed]["curve"] for seed in sorted(runs, key=int)]
     return {
-        "n_labels": CURVE["n"],
+        "n_labels": plan.curve["n"],
         "seeds": sorted(map(int, runs)),
-        "n_sentences": -(-len(labelled("test")) // CURVE["every"]),
+        "n_sentences": -(-len(plan.sentences.of("test")) // plan.curve["every"]),
         "steps": each[0]["steps"],
         "cpu_seconds": np.mean([one["cpu_seconds"] for one in each], axis=0).tolist(),
         "accuracy": [one["accuracy"] for one in each],

@@ -12,47 +12,57 @@ versions of everything and writes nothing.
 
 import argparse
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import torch
 
-from experiments.ch09_finetuning import costs as tuning_costs
-from experiments.ch09_finetuning import forgetting as tuning_forgetting
-from experiments.ch09_finetuning import label_quality as tuning_labels
-from experiments.ch09_finetuning import methods as tuning_methods
-from experiments.ch09_finetuning import other_heads as tuning_tasks
-from experiments.ch09_finetuning import peft_parity as tuning_peft
-from experiments.ch09_finetuning import pitfalls as tuning_pitfalls
-from experiments.ch09_finetuning.methods import METHODS, SEEDS, TUNING_SEED, run_method, share
+from experiments.ch09_finetuning import (
+    costs,
+    forgetting,
+    label_quality,
+    other_heads,
+    peft_parity,
+    pitfalls,
+)
+from experiments.ch09_finetuning.methods import (
+    METHODS,
+    SEEDS,
+    TUNING_SEED,
+    Plan,
+    run_few,
+    run_longer,
+    run_method,
+    share,
+)
 from experiments.ch09_finetuning.record import record
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
 
 Get = Callable[..., Any]
 """Gives the result of an arm: its name, a function and what the function takes."""
 
 
-def tried_rates(get: Get, name: str) -> dict[float, dict[str, Any]]:
+def tried_rates(get: Get, plan: Plan, name: str) -> dict[float, dict[str, Any]]:
     """Tune by a method at each of its learning rates and ask the validation films."""
     return {
-        lr: get(f"{name} {lr:g} tuning", run_method, name, lr, TUNING_SEED, "validation")
-        for lr in METHODS[name].rates
+        lr: get(f"{name} {lr:g} tuning", run_method, plan, name, lr, TUNING_SEED, "validation")
+        for lr in METHODS[name].rates[: plan.n_rates]
     }
 
 
-def chosen_rate(get: Get, name: str) -> float:
+def chosen_rate(get: Get, plan: Plan, name: str) -> float:
     """Choose a method's learning rate on the validation films."""
-    tried = tried_rates(get, name)
+    tried = tried_rates(get, plan, name)
     return max(tried, key=lambda lr: share(tried[lr]["hits"]))
 
 
-def methods(get: Get) -> dict[str, Any]:
+def study_methods(get: Get, plan: Plan) -> dict[str, Any]:
     """Tune by every method, three seeds each; two of them with curves."""
     found = {}
     for name in METHODS:
-        tried, lr = tried_rates(get, name), chosen_rate(get, name)
-        run = partial(run_method, name, lr, curve=name in ("full", "random"))
+        tried, lr = tried_rates(get, plan, name), chosen_rate(get, plan, name)
+        run = partial(run_method, plan, name, lr, curve=name in ("full", "random"))
         found[name] = {
             "lr": lr,
             "tried": {f"{rate:g}": share(made["hits"]) for rate, made in tried.items()},
@@ -62,31 +72,31 @@ def methods(get: Get) -> dict[str, Any]:
     return found
 
 
-def passes(get: Get) -> dict[str, Any]:
+def study_passes(get: Get, plan: Plan) -> dict[str, Any]:
     """Tune on few labels with few passes and with more; and random weights for longer."""
-    lr, run = chosen_rate(get, "full"), tuning_methods.run_few
+    lr = chosen_rate(get, plan, "full")
     few = {
-        str(n): [get(f"{n} passes seed {seed}", run, n, lr, seed) for seed in SEEDS]
-        for n in tuning_methods.FEW_EPOCHS
+        str(n): [get(f"{n} passes seed {seed}", run_few, plan, n, lr, seed) for seed in SEEDS]
+        for n in plan.few_epochs
     }
-    longer = tuning_methods.run_longer
-    return {"few": few, "random": get("random longer", longer, chosen_rate(get, "random"), 0)}
+    rate = chosen_rate(get, plan, "random")
+    return {"few": few, "random": get("random longer", run_longer, plan, rate, 0)}
 
 
-def peft_equality(get: Get) -> dict[str, Any]:
+def study_peft(get: Get, plan: Plan) -> dict[str, Any]:
     """Train `peft`'s LoRA from the same matrices on the same batches."""
-    found: dict[str, Any] = get("peft", tuning_peft.gaps, chosen_rate(get, "lora"))
+    found: dict[str, Any] = get("peft", peft_parity.gaps, plan, chosen_rate(get, plan, "lora"))
     return found
 
 
-def forgetting(get: Get) -> dict[str, Any]:
+def study_forgetting(get: Get, plan: Plan) -> dict[str, Any]:
     """Tune the book's BERT by three methods and ask it the plays again."""
-    run = tuning_forgetting.run
-    found: dict[str, Any] = {"before": get("forget before", tuning_forgetting.bits_before)}
-    for method, rates in tuning_forgetting.RATES.items():
+    run = partial(forgetting.run, plan)
+    found: dict[str, Any] = {"before": get("forget before", forgetting.bits_before, plan)}
+    for method, rates in forgetting.RATES.items():
         tried = {
             lr: get(f"forget {method} {lr:g}", run, method, lr, TUNING_SEED, "validation")
-            for lr in rates
+            for lr in rates[: plan.n_rates]
         }
         best = max(tried, key=lambda lr: tried[lr]["accuracy"])
         found[method] = {
@@ -97,78 +107,56 @@ def forgetting(get: Get) -> dict[str, Any]:
     return found
 
 
-def labels(get: Get) -> dict[str, Any]:
+def study_labels(get: Get, plan: Plan) -> dict[str, Any]:
     """Leaks, copies, noise, weights and augmentation."""
-    made, lr = tuning_labels, chosen_rate(get, "full")
-    found = {
-        function.__name__: get(function.__name__, function)
-        for function in (
-            made.strength, made.film_leak, made.copies, made.noise_frozen, made.class_weights,
-        )
-    }  # fmt: skip
+    made, lr = label_quality, chosen_rate(get, plan, "full")
+    found = {"strength": get("strength", made.strength, plan)}
+    for function in (made.film_leak, made.copies, made.noise_frozen, made.class_weights):
+        found[function.__name__] = get(function.__name__, function, plan)
     for kind in made.KINDS:
-        found[kind] = [get(f"{kind} seed {s}", made.tuned_on, kind, lr, s) for s in SEEDS]
+        found[kind] = [get(f"{kind} seed {s}", made.tuned_on, plan, kind, lr, s) for s in SEEDS]
     return found
 
 
-def pitfalls(get: Get) -> dict[str, Any]:
+def study_pitfalls(get: Get, plan: Plan) -> dict[str, Any]:
     """Learning rate, labels, mask, dropout."""
-    made, lr = tuning_pitfalls, chosen_rate(get, "full")
+    made, lr = pitfalls, chosen_rate(get, plan, "full")
     functions = (made.high_rate, made.misplaced_labels, made.reading_mistakes)
-    return {f.__name__: get(f.__name__, f, lr) for f in functions}
+    return {f.__name__: get(f.__name__, f, plan, lr) for f in functions}
 
 
-def heads(get: Get) -> dict[str, Any]:
+def study_heads(get: Get, plan: Plan) -> dict[str, Any]:
     """Names in unseen plays, and who speaks; the rate that does better in validation is tested."""
-    made, found = tuning_tasks, {}
+    made, found = other_heads, {}
     for task, run, baselines, seeds in (
         ("names", made.run_names, made.name_baselines, (0, 1)),
         ("speakers", made.run_speakers, made.speaker_baselines, (0,)),
     ):
-        tried = {lr: get(f"{task} {lr:g} seed 0", run, lr, 0) for lr in made.RATES}
+        tried = {
+            lr: get(f"{task} {lr:g} seed 0", run, plan, lr, 0) for lr in made.RATES[: plan.n_rates]
+        }
         best = max(tried, key=lambda lr: tried[lr]["validation"])
         found[task] = {
             "lr": best,
             "tried": {f"{lr:g}": one["validation"] for lr, one in tried.items()},
-            "runs": [get(f"{task} {best:g} seed {seed}", run, best, seed) for seed in seeds],
-            "baselines": get(f"{task} baselines", baselines),
+            "runs": [get(f"{task} {best:g} seed {seed}", run, plan, best, seed) for seed in seeds],
+            "baselines": get(f"{task} baselines", baselines, plan),
         }
     return found
 
 
-def costs(get: Get) -> dict[str, Any]:
+def study_costs(get: Get, plan: Plan) -> dict[str, Any]:
     """Peak memory by method, and latencies."""
-    peaks = get("peaks", tuning_costs.peaks, tuning_costs.MEMORY)
-    return {"peak_megabytes": peaks, **get("latencies", tuning_costs.latencies)}
+    peaks = get("peaks", costs.peaks, plan.memory)
+    return {"peak_megabytes": peaks, **get("latencies", costs.latencies, plan.n_passes)}
 
 
-GROUPS: dict[str, Callable[[Get], dict[str, Any]]] = {
-    "costs": costs, "forgetting": forgetting, "methods": methods, "passes": passes,
-    "peft": peft_equality, "pitfalls": pitfalls, "labels": labels, "heads": heads,
+GROUPS: dict[str, Callable[[Get, Plan], dict[str, Any]]] = {
+    "costs": study_costs, "forgetting": study_forgetting, "methods": study_methods,
+    "passes": study_passes, "peft": study_peft, "pitfalls": study_pitfalls,
+    "labels": study_labels, "heads": study_heads,
 }  # fmt: skip
 """In the order in which they are computed."""
-
-
-def shrink() -> None:
-    """Make everything tiny, for a trial."""
-    tuning_methods.SIZES |= {"validation": 12, "test": 24}
-    for name, method in METHODS.items():
-        METHODS[name] = replace(method, rates=method.rates[:1])
-    for name, rates in tuning_forgetting.RATES.items():
-        tuning_forgetting.RATES[name] = rates[:1]
-    for module in (tuning_methods, tuning_pitfalls, tuning_labels, tuning_forgetting):
-        vars(module)["N_LABELS"] = 16
-    for module in (tuning_methods, tuning_labels, tuning_forgetting):
-        vars(module)["N_EPOCHS"] = 1
-    vars(tuning_labels).update(N_DRAWS=2, NOISY_N=(16,), N_ASKED=40)
-    tuning_labels.AT_MOST |= {"train": 250, "validation": 40, "test": 160}
-    vars(tuning_forgetting)["N_WINDOWS"] = 12
-    for sizes in tuning_tasks.SIZES.values():
-        sizes |= {"train": 16, "validation": 8, "test": 24}
-    vars(tuning_costs).update(MEMORY=("full",), N_PASSES=2)
-    vars(tuning_peft)["N_STEPS"] = 2
-    vars(tuning_methods).update(N_FEW=16, FEW_EPOCHS=(1, 2))
-    vars(tuning_tasks)["RATES"] = tuning_tasks.RATES[:1]
 
 
 def main() -> None:
@@ -178,25 +166,20 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    if chosen.quick:
-        shrink()
-    settings = {
-        "n_labels": tuning_methods.N_LABELS, "n_epochs": tuning_methods.N_EPOCHS,
-        "sizes": tuning_tasks.SIZES, "asked": tuning_methods.SIZES,
-    }  # fmt: skip
-    arms = FinishedArms("fine_tuning", settings, keep=not chosen.quick)
+    plan = Plan.quick() if chosen.quick else Plan()
+    cache = ArmCache("fine_tuning", asdict(plan), keep=plan.keep)
 
     def get(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Compute an arm unless it is there, and say so."""
-        value = arms.get(name, partial(function, *arguments))
-        print(f"{arms.cpu_seconds:6.0f} CPU-seconds so far: {name}", flush=True)
+        value = cache.get(name, partial(function, *arguments))
+        print(f"{cache.cpu_seconds:6.0f} CPU-seconds so far: {name}", flush=True)
         return value
 
-    found = {name: GROUPS[name](get) for name in GROUPS if name in chosen.only}
+    found = {name: GROUPS[name](get, plan) for name in GROUPS if name in chosen.only}
     if set(found) != set(GROUPS):
         print(f"not written: without {sorted(set(GROUPS) - set(found))}")
         return
-    arms.conclude({**record(found), "cpu_minutes_total": arms.cpu_seconds / 60})
+    cache.conclude({**record(plan, found), "cpu_minutes_total": cache.cpu_seconds / 60})
 
 
 if __name__ == "__main__":

@@ -15,15 +15,18 @@ from typing import Any
 import torch
 from torch import Generator, nn
 
-from experiments.ch09_finetuning.methods import BATCH_SIZE, METHODS, make_model, new_encoder
+from experiments.ch09_finetuning.methods import (
+    BATCH_SIZE,
+    METHODS,
+    READ_ONLY,
+    make_model,
+    new_encoder,
+)
 from pretrain_lab.finetuning.freezing import count_parameters
 from pretrain_lab.finetuning.hf_heads import SentenceClassifier
 from pretrain_lab.finetuning.lora import add_lora, set_merged
 
-N_TOKENS, N_STEPS, N_PASSES = 48, 3, 20
-READ_ONLY = "reading only"
-MEMORY: tuple[str, ...] = (READ_ONLY, "probe", "bitfit", "lora", "last two", "full")
-"""What is measured."""
+N_TOKENS, N_STEPS = 48, 3
 
 
 def batch(n: int) -> dict[str, torch.Tensor]:
@@ -65,25 +68,25 @@ def peaks(names: Sequence[str]) -> dict[str, float]:
 
 
 @torch.no_grad()
-def milliseconds(model: nn.Module, n: int) -> float:
+def milliseconds(model: nn.Module, n: int, n_passes: int) -> float:
     """Give the median processor time of reading n texts."""
     times, given = [], batch(n)
-    for _ in range(N_PASSES if n == 1 else 4):
+    for _ in range(n_passes if n == 1 else 4):
         started = time.process_time()
         model(given["input_ids"], given["attention_mask"])
         times.append(1000 * (time.process_time() - started))
     return statistics.median(times)
 
 
-def latencies() -> dict[str, Any]:
+def latencies(n_passes: int) -> dict[str, Any]:
     """Time reading without adapters, with them, and merged, for 1 and 32 texts."""
     model = SentenceClassifier(new_encoder(), 2).eval()
-    found = {"plain": {str(n): milliseconds(model, n) for n in (1, 32)}}
+    found = {"plain": {str(n): milliseconds(model, n, n_passes) for n in (1, 32)}}
     generator = Generator().manual_seed(0)
     add_lora(model, ("query", "value"), rank=8, alpha=16.0, generator=generator)
     for name in ("adapters", "merged"):
         set_merged(model, name == "merged")
-        found[name] = {str(n): milliseconds(model, n) for n in (1, 32)}
+        found[name] = {str(n): milliseconds(model, n, n_passes) for n in (1, 32)}
     return {"milliseconds": found, "n_tokens": N_TOKENS, "n_parameters": count_parameters(model)}
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from experiments.ch09_finetuning.methods import reviews_of
+from experiments.ch08_labels.data import Sentences
+from experiments.ch09_finetuning.methods import Plan
 from pretrain.evaluation import bits, masked_log_probs
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
 from pretrain.training import fit
@@ -27,8 +28,7 @@ from pretrain_lab.finetuning.sequence_classification import (
     predict_classes,
 )
 
-NAME, SEQ_LEN, N_WINDOWS = "book_bert", 64, 400
-N_LABELS, N_EPOCHS, BATCH_SIZE = 512, 3, 16
+NAME, SEQ_LEN, BATCH_SIZE = "book_bert", 64, 16
 RATES: dict[str, tuple[float, ...]] = {
     "full": (3e-4, 1e-3, 3e-3), "lora": (1e-3, 3e-3, 1e-2), "probe": (3e-3, 1e-2, 3e-2),
 }  # fmt: skip
@@ -43,7 +43,7 @@ def original() -> tuple[Any, Any]:
 
 
 @cache
-def play_blanks() -> tuple[Tensor, Tensor]:
+def play_blanks(n_windows: int) -> tuple[Tensor, Tensor]:
     """Cut unseen plays into windows and hide tokens: what is read, and the labels, (N, T)."""
     tokenizer = original()[1]
     speeches = [
@@ -54,7 +54,7 @@ def play_blanks() -> tuple[Tensor, Tensor]:
     end = torch.tensor([tokenizer.sep_id])
     ids = torch.cat([torch.cat([tokenizer.encode(text), end]) for text in speeches])
     windows = ids[: len(ids) // (SEQ_LEN - 1) * (SEQ_LEN - 1)].view(-1, SEQ_LEN - 1)
-    windows = windows[:: len(windows) // N_WINDOWS][:N_WINDOWS]
+    windows = windows[:: len(windows) // n_windows][:n_windows]
     windows = torch.cat([torch.full((len(windows), 1), tokenizer.cls_id), windows], dim=1)
     found = corrupt_mlm(
         windows, mask_id=tokenizer.mask_id, vocab_size=tokenizer.vocab_size,
@@ -64,9 +64,9 @@ def play_blanks() -> tuple[Tensor, Tensor]:
     return found.ids, found.labels
 
 
-def play_bits(bert: Any) -> list[float]:
+def play_bits(bert: Any, n_windows: int) -> list[float]:
     """Give the bits per hidden token of each window of the plays."""
-    ids, labels = play_blanks()
+    ids, labels = play_blanks(n_windows)
     log_probs, answers = masked_log_probs(bert, ids, labels)
     losses = -log_probs[torch.arange(len(answers)), answers]
     rows = (labels != IGNORE_INDEX).nonzero()[:, 0]
@@ -75,25 +75,26 @@ def play_bits(bert: Any) -> list[float]:
     return [bits(v) for v in (sums / counts.clamp(min=1)).tolist()]
 
 
-def bits_before() -> list[float]:
+def bits_before(plan: Plan) -> list[float]:
     """Give the bits of the plays' windows before any tuning."""
-    return play_bits(original()[0])
+    return play_bits(original()[0], plan.n_windows)
 
 
 @cache
-def texts_of(split: str) -> tuple[list[Tensor], Tensor]:
+def texts_of(sentences: Sentences, split: str) -> tuple[list[Tensor], Tensor]:
     """Encode the review sentences of a split as the model met them, and their labels."""
     tokenizer = original()[1]
     start, end = torch.tensor([tokenizer.cls_id]), torch.tensor([tokenizer.sep_id])
-    reviews = reviews_of(split)
+    reviews = sentences.of(split)
     texts = [torch.cat([start, tokenizer.encode(r.sentence)[:126], end]) for r in reviews]
     return texts, torch.tensor([r.label for r in reviews])
 
 
-def run(method: str, lr: float, seed: int, split: str) -> dict[str, Any]:
+def run(plan: Plan, method: str, lr: float, seed: int, split: str) -> dict[str, Any]:
     """Tune by one method, ask the reviews of a split and the plays.
 
     Args:
+        plan: How many labels, and what is asked.
         method: A key of RATES.
         lr: Learning rate.
         seed: Of labels, head and batches.
@@ -106,24 +107,26 @@ def run(method: str, lr: float, seed: int, split: str) -> dict[str, Any]:
         generator = Generator().manual_seed(seed)
         add_lora(model, ("qkv",), rank=RANK, alpha=ALPHA, generator=generator)
     train_only(model, PATTERNS[method])
-    texts, labels = texts_of("train")
-    chosen = torch.randperm(len(texts), generator=Generator().manual_seed(seed))[:N_LABELS].tolist()
-    n_steps = N_EPOCHS * N_LABELS // BATCH_SIZE
+    texts, labels = texts_of(plan.asked, "train")
+    chosen = torch.randperm(len(texts), generator=Generator().manual_seed(seed))[
+        : plan.forget_labels
+    ].tolist()
+    n_steps = plan.forget_epochs * plan.forget_labels // BATCH_SIZE
     loss = classification_loss(
         [texts[i] for i in chosen], [int(labels[i]) for i in chosen], batch_size=BATCH_SIZE,
         pad_id=tokenizer.pad_id,
     )  # fmt: skip
     fit(model, loss, n_steps=n_steps, lr=lr, n_warmup=n_steps // 10, weight_decay=0.01,
         generator=Generator().manual_seed(6000 + seed), progress=False)  # fmt: skip
-    unseen, truth = texts_of(split)
+    unseen, truth = texts_of(plan.asked, split)
     hits = predict_classes(model, unseen, pad_id=tokenizer.pad_id) == truth
     result = {
         "accuracy": hits.float().mean().item(),
-        "bits": play_bits(bert),
+        "bits": play_bits(bert, plan.n_windows),
         "n_trained": count_parameters(model, trained_only=True),
     }
     if method == "lora":
         for layer in lora_layers(bert):
             layer.scale = 0.0  # the adapter's path adds nothing now
-        result["bits_without_adapters"] = play_bits(bert)
+        result["bits_without_adapters"] = play_bits(bert, plan.n_windows)
     return result

@@ -5,8 +5,9 @@ What needs many repetitions is done on the frozen vectors of the published encod
 logistic regression; noise and augmentation are repeated with everything tuned.
 """
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,10 +19,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Generator
 
+from experiments.ch08_labels.data import Sentences
 from experiments.ch09_finetuning.methods import (
     METHODS,
-    N_EPOCHS,
-    N_LABELS,
+    Plan,
     draw_labelled,
     encode,
     hits_of,
@@ -30,20 +31,15 @@ from experiments.ch09_finetuning.methods import (
     pad_id,
     train,
 )
-from pretrain_lab.corpora.loading import Review, load_reviews
+from pretrain_lab.corpora.loading import Review
 from pretrain_lab.finetuning.hf_heads import SentenceClassifier, answers
 
 Array = NDArray[np.float64]
-N_DRAWS = 20
 FLIPPED = 0.2
-NOISY_N = (128, 512, 2048)
-N_ASKED = 1000
 STRENGTHS = (0.001, 0.01, 0.1, 1.0)
 RARE, DROPPED = 0.1, 0.1
 KINDS = ("noisy", "augmented")
 """What is changed in the labels or sentences of a tuned model: see `tuned_on`."""
-AT_MOST: dict[str, int] = {}
-"""Sentences of a split, for a trial; all where nothing is said."""
 
 
 def read_vector(output: Any, example: Any, row: int) -> list[float]:
@@ -52,27 +48,11 @@ def read_vector(output: Any, example: Any, row: int) -> list[float]:
     return vector
 
 
-@cache
-def reviews_of(split: str) -> tuple[Review, ...]:
-    """Give the sentences of a split."""
-    reviews = load_reviews(split)
-    step = max(1, len(reviews) // AT_MOST.get(split, len(reviews)))
-    return tuple(reviews[::step])
-
-
-@cache
-def vectors(split: str) -> Array:
-    """Read all sentences of a split with the frozen encoder: the means of the states, (N, D)."""
+def read_frozen(reviews: Sequence[Review]) -> Array:
+    """Read sentences with the frozen encoder: the means of the states, (N, D)."""
     model = SentenceClassifier(new_encoder(), 2)
     model.classifier = torch.nn.Identity()  # type: ignore[assignment]
-    examples = encode(list(reviews_of(split)))
-    return np.array(answers(model, examples, read_vector, pad_id=pad_id()))
-
-
-@cache
-def truth(split: str) -> NDArray[np.int64]:
-    """Give the labels of a split, (N,)."""
-    return np.array([review.label for review in reviews_of(split)])
+    return np.array(answers(model, encode(list(reviews)), read_vector, pad_id=pad_id()))
 
 
 def regression(strength: float, **options: Any) -> Any:
@@ -81,17 +61,44 @@ def regression(strength: float, **options: Any) -> Any:
     return make_pipeline(StandardScaler(), model)
 
 
+class Pool(NamedTuple):
+    """Frozen vectors and labels of each split, and the regression's strength."""
+
+    x: dict[str, Array]
+    y: dict[str, NDArray[np.int64]]
+    strength: float
+
+    def fit(self, places: NDArray[np.int64], split: str = "train", **options: Any) -> Any:
+        """Fit the regression on sentences of a split."""
+        return regression(self.strength, **options).fit(
+            self.x[split][places], self.y[split][places]
+        )
+
+    def score(self, model: Any, places: NDArray[np.int64] | None = None) -> float:
+        """Give the accuracy on test sentences; None = on all."""
+        asked = slice(None) if places is None else places
+        return float(model.score(self.x["test"][asked], self.y["test"][asked]))
+
+
 @cache
-def strength() -> float:
-    """Choose the regression's strength on the validation films, at N_LABELS labels."""
-    places = [draw(len(truth("train")), N_LABELS, seed=100 + s) for s in range(5)]
+def read_pool(sentences: Sentences, n_labels: int) -> Pool:
+    """Read all sentences once; the strength is chosen on the validation films, at n_labels."""
+    splits = ("train", "validation", "test")
+    x = {split: read_frozen(sentences.of(split)) for split in splits}
+    y = {split: sentences.labels(split).numpy() for split in splits}
+    places = [draw(len(y["train"]), n_labels, seed=100 + s) for s in range(5)]
 
     def mean_accuracy(value: float) -> float:
         """Average over five draws."""
-        fits = [regression(value).fit(vectors("train")[p], truth("train")[p]) for p in places]
-        return float(np.mean([m.score(vectors("validation"), truth("validation")) for m in fits]))
+        fits = [regression(value).fit(x["train"][p], y["train"][p]) for p in places]
+        return float(np.mean([m.score(x["validation"], y["validation"]) for m in fits]))
 
-    return max(STRENGTHS, key=mean_accuracy)
+    return Pool(x, y, max(STRENGTHS, key=mean_accuracy))
+
+
+def strength(plan: Plan) -> float:
+    """Give the regression's strength."""
+    return read_pool(plan.pool, plan.n_labels).strength
 
 
 def draw(n_all: int, n: int, seed: int) -> NDArray[np.int64]:
@@ -110,25 +117,26 @@ def halves(films: list[str], seed: int) -> tuple[NDArray[np.int64], NDArray[np.i
     return np.array(first), np.array(second)
 
 
-def film_leak() -> dict[str, Any]:
+def film_leak(plan: Plan) -> dict[str, Any]:
     """Train on as many sentences of other films, or of the very films that are asked.
 
     Returns:
         For vectors and for words: hits on each film for each draw, of both trainings; and how
         many sentences of each film were asked.
     """
-    films = [review.film for review in reviews_of("test")]
+    films = plan.pool.films("test")
+    pool = read_pool(plan.pool, plan.n_labels)
     names = sorted(set(films))
     result: dict[str, Any] = {"films": names, "sizes": [films.count(f) // 2 for f in names]}
     for kind in ("vectors", "words"):
         rows: dict[str, list[list[int]]] = {"other films": [], "same films": []}
-        for seed in range(N_DRAWS):
+        for seed in range(plan.n_draws):
             questions, rest = halves(films, seed)
-            others = draw(len(truth("train")), len(rest), seed)
+            others = draw(len(pool.y["train"]), len(rest), seed)
             for name, split, places in (
                 ("other films", "train", others), ("same films", "test", rest),
             ):  # fmt: skip
-                right = fit_and_ask(kind, split, places, questions)
+                right = fit_and_ask(plan, kind, split, places, questions)
                 by_film = [0] * len(names)
                 for place, hit in zip(questions, right, strict=True):
                     by_film[names.index(films[place])] += int(hit)
@@ -138,93 +146,90 @@ def film_leak() -> dict[str, Any]:
 
 
 def fit_and_ask(
-    kind: str, split: str, places: NDArray[np.int64], questions: NDArray[np.int64]
+    plan: Plan, kind: str, split: str, places: NDArray[np.int64], questions: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Fit on sentences of a split and say which test sentences are answered right."""
-    labels = truth(split)[places]
+    pool = read_pool(plan.pool, plan.n_labels)
     if kind == "vectors":
-        model = regression(strength()).fit(vectors(split)[places], labels)
-        chosen = model.predict(vectors("test")[questions])
+        chosen = pool.fit(places, split).predict(pool.x["test"][questions])
     else:
-        texts, asked = ([r.sentence for r in reviews_of(s)] for s in (split, "test"))
+        texts, asked = ([r.sentence for r in plan.pool.of(s)] for s in (split, "test"))
         words = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression(C=10.0))
-        words.fit([texts[i] for i in places], labels)
+        words.fit([texts[i] for i in places], pool.y[split][places])
         chosen = words.predict([asked[i] for i in questions])
-    right: NDArray[np.bool_] = chosen == truth("test")[questions]
+    right: NDArray[np.bool_] = chosen == pool.y["test"][questions]
     return right
 
 
-def copies() -> dict[str, Any]:
+def copies(plan: Plan) -> dict[str, Any]:
     """Let a quarter of the asked sentences stand among the training sentences.
 
     Returns:
         Accuracy of each draw on all that is asked and on what was no copy; and, for copies inside
-        the training set, N_LABELS different sentences against half as many, each twice.
+        the training set, different sentences against half as many, each twice.
     """
+    pool = read_pool(plan.pool, plan.n_labels)
     rows: dict[str, list[float]] = {"clean": [], "all": [], "no copies": [], "different": [],
                                     "twice": [], "half": []}  # fmt: skip
-    for seed in range(N_DRAWS):
-        questions = draw(len(truth("test")), N_ASKED, seed)
-        places = draw(len(truth("train")), N_ASKED, seed)
-        k = N_ASKED // 4
+    for seed in range(plan.n_draws):
+        questions = draw(len(pool.y["test"]), plan.n_asked, seed)
+        places = draw(len(pool.y["train"]), plan.n_asked, seed)
+        k = plan.n_asked // 4
         copied = questions[:k]
-        x = np.concatenate([vectors("train")[places[k:]], vectors("test")[copied]])
-        y = np.concatenate([truth("train")[places[k:]], truth("test")[copied]])
-        for name, model, asked in (
-            ("clean", regression(strength()).fit(vectors("train")[places], truth("train")[places]),
-             questions),
-            ("all", regression(strength()).fit(x, y), questions),
-            ("no copies", regression(strength()).fit(x, y), questions[k:]),
-        ):  # fmt: skip
-            rows[name].append(float(model.score(vectors("test")[asked], truth("test")[asked])))
-        half = places[: N_LABELS // 2]
+        x = np.concatenate([pool.x["train"][places[k:]], pool.x["test"][copied]])
+        y = np.concatenate([pool.y["train"][places[k:]], pool.y["test"][copied]])
+        leaky = regression(pool.strength).fit(x, y)
+        rows["clean"].append(pool.score(pool.fit(places), questions))
+        rows["all"].append(pool.score(leaky, questions))
+        rows["no copies"].append(pool.score(leaky, questions[k:]))
+        half = places[: plan.n_labels // 2]
         for name, chosen in (
-            ("different", places[:N_LABELS]), ("twice", np.tile(half, 2)), ("half", half),
+            ("different", places[: plan.n_labels]), ("twice", np.tile(half, 2)), ("half", half),
         ):  # fmt: skip
-            model = regression(strength()).fit(vectors("train")[chosen], truth("train")[chosen])
-            rows[name].append(float(model.score(vectors("test"), truth("test"))))
+            rows[name].append(pool.score(pool.fit(chosen)))
     return rows
 
 
-def noise_frozen() -> dict[str, dict[str, list[float]]]:
+def noise_frozen(plan: Plan) -> dict[str, dict[str, list[float]]]:
     """Compare n right labels with 2n of which a share is flipped, on frozen vectors."""
+    pool = read_pool(plan.pool, plan.n_labels)
     result = {}
-    for n in NOISY_N:
+    for n in plan.noisy_n:
         rows: dict[str, list[float]] = {"clean": [], "noisy": [], "noisy half": []}
-        for seed in range(N_DRAWS):
-            places = draw(len(truth("train")), 2 * n, seed)
+        for seed in range(plan.n_draws):
+            places = draw(len(pool.y["train"]), 2 * n, seed)
             flips = np.random.default_rng(1000 + seed).random(2 * n) < FLIPPED
-            wrong = truth("train")[places] ^ flips
+            wrong = pool.y["train"][places] ^ flips
             for name, k, labels in (
-                ("clean", n, truth("train")[places]), ("noisy", 2 * n, wrong),
+                ("clean", n, pool.y["train"][places]), ("noisy", 2 * n, wrong),
                 ("noisy half", n, wrong),
             ):  # fmt: skip
-                model = regression(strength()).fit(vectors("train")[places[:k]], labels[:k])
-                rows[name].append(float(model.score(vectors("test"), truth("test"))))
+                model = regression(pool.strength).fit(pool.x["train"][places[:k]], labels[:k])
+                rows[name].append(pool.score(model))
         result[str(n)] = rows
     return result
 
 
-def class_weights() -> dict[str, dict[str, list[float]]]:
+def class_weights(plan: Plan) -> dict[str, dict[str, list[float]]]:
     """Train where one class in ten is rotten, with and without weights for the rare class."""
+    pool = read_pool(plan.pool, plan.n_labels)
     rows: dict[str, dict[str, list[float]]] = {}
-    labels = truth("train")
-    for seed in range(N_DRAWS):
+    labels = pool.y["train"]
+    for seed in range(plan.n_draws):
         rng = np.random.default_rng(seed)
-        n_rare = round(RARE * 2 * N_LABELS)
+        n_rare = round(RARE * 2 * plan.n_labels)
         places = np.concatenate([
             rng.permutation(np.flatnonzero(labels == 0))[:n_rare],
-            rng.permutation(np.flatnonzero(labels == 1))[: 2 * N_LABELS - n_rare],
+            rng.permutation(np.flatnonzero(labels == 1))[: 2 * plan.n_labels - n_rare],
         ])  # fmt: skip
         for name, weight in (("plain", None), ("weighted", "balanced")):
-            model = regression(strength(), class_weight=weight)
-            chosen = model.fit(vectors("train")[places], labels[places]).predict(vectors("test"))
+            chosen = pool.fit(places, class_weight=weight).predict(pool.x["test"])
             scores = {
-                "accuracy": float(np.mean(chosen == truth("test"))),
-                "macro_f1": float(f1_score(truth("test"), chosen, average="macro")),
-                "mcc": float(matthews_corrcoef(truth("test"), chosen)),
-                "recall_rotten": float(recall_score(truth("test"), chosen, pos_label=0)),
-                "recall_fresh": float(recall_score(truth("test"), chosen, pos_label=1)),
+                "accuracy": float(np.mean(chosen == pool.y["test"])),
+                "macro_f1": float(f1_score(pool.y["test"], chosen, average="macro")),
+                "mcc": float(matthews_corrcoef(pool.y["test"], chosen)),
+                "recall_rotten": float(recall_score(pool.y["test"], chosen, pos_label=0)),
+                "recall_fresh": float(recall_score(pool.y["test"], chosen, pos_label=1)),
             }
             for key, value in scores.items():
                 rows.setdefault(name, {}).setdefault(key, []).append(value)
@@ -239,27 +244,28 @@ def dropped(review: Review, generator: Generator) -> Review:
     return Review(text or review.sentence, review.label, review.film)
 
 
-def tuned_on(kind: str, lr: float, seed: int) -> dict[str, Any]:
+def tuned_on(plan: Plan, kind: str, lr: float, seed: int) -> dict[str, Any]:
     """Tune everything on changed labels or sentences.
 
     Args:
+        plan: How many labels, and what is asked.
         kind: "noisy" (twice the labels, a share flipped) or "augmented" (each sentence and a copy
-            without some of its words); both take as many steps as N_LABELS clean labels.
+            without some of its words); both take as many steps as clean labels alone.
         lr: Learning rate.
         seed: Of everything.
     """
     generator = Generator().manual_seed(7000 + seed)
-    n = 2 * N_LABELS if kind == "noisy" else N_LABELS
+    n = 2 * plan.n_labels if kind == "noisy" else plan.n_labels
     reviews = draw_labelled(n, seed)
-    n_steps = N_EPOCHS * -(-N_LABELS // 16)
+    n_steps = plan.n_epochs * -(-plan.n_labels // 16)
     if kind == "augmented":
         reviews = reviews + [dropped(review, generator) for review in reviews]
     else:
-        flips = (torch.rand(2 * N_LABELS, generator=generator) < FLIPPED).tolist()
+        flips = (torch.rand(2 * plan.n_labels, generator=generator) < FLIPPED).tolist()
         reviews = [
             Review(r.sentence, r.label ^ flip, r.film)
             for r, flip in zip(reviews, flips, strict=False)
         ]
     model = make_model(METHODS["full"], seed)
-    made = train(model, encode(reviews), lr, seed, n_steps=n_steps)
-    return {"hits": hits_of(model, "test"), **made}
+    made = train(plan, model, encode(reviews), lr, seed, n_steps=n_steps)
+    return {"hits": hits_of(plan, model, "test"), **made}

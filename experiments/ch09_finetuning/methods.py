@@ -7,14 +7,15 @@ methods may differ in their rates or agree.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Generator, nn
 
+from experiments.ch08_labels.data import Sentences
 from pretrain.training import fit
 from pretrain_lab.corpora.loading import Review, load_reviews
 from pretrain_lab.finetuning.freezing import BIASES, FULL, count_parameters, last_layers, train_only
@@ -30,13 +31,57 @@ from pretrain_lab.finetuning.lora import ADAPTERS, add_lora
 from pretrain_lab.hub.models import load_encoder
 
 SEEDS, TUNING_SEED = (0, 1, 2), 100
-N_LABELS, N_EPOCHS, BATCH_SIZE = 256, 4, 16
-N_FEW, FEW_EPOCHS = 64, (4, 16)  # few labels, and passes over them
+BATCH_SIZE = 16
 LONGER = 4  # times the steps, for random weights
 WARMUP = 0.1  # share of the steps
 RANK, ALPHA = 8, 16.0
-SIZES: dict[str, int] = {"validation": 400, "test": 1000}
-"""Sentences of a split that are asked, spread over its films."""
+HEAD_SIZES = {
+    "names": {"train": 512, "validation": 600, "test": 1700},
+    "speakers": {"train": 1600, "validation": 160, "test": 10_000},
+}
+READ_ONLY = "reading only"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is tuned, asked and measured."""
+
+    n_labels: int = 256
+    n_epochs: int = 4
+    n_few: int = 64
+    few_epochs: tuple[int, int] = (4, 16)
+    """Few labels, and passes over them."""
+    asked: Sentences = field(default_factory=lambda: Sentences(validation=400, test=1000))
+    n_rates: int | None = None
+    """How many of the learning rates are tried; None = all."""
+    pool: Sentences = field(default_factory=Sentences)
+    """What frozen vectors are made of."""
+    n_draws: int = 20
+    noisy_n: tuple[int, ...] = (128, 512, 2048)
+    n_asked: int = 1000
+    """Sentences of a draw with copies."""
+    forget_labels: int = 512
+    forget_epochs: int = 3
+    n_windows: int = 400
+    """Windows of the plays that may be forgotten."""
+    heads: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: HEAD_SIZES)
+    """Passages and questions of each split."""
+    memory: tuple[str, ...] = (READ_ONLY, "probe", "bitfit", "lora", "last two", "full")
+    """Methods whose peak memory is measured."""
+    n_passes: int = 20
+    peft_steps: int = 10
+    keep: bool = True
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Make everything tiny."""
+        return cls(
+            n_labels=16, n_epochs=1, n_few=16, few_epochs=(1, 2),
+            asked=Sentences(validation=12, test=24), n_rates=1, pool=Sentences(250, 40, 160),
+            n_draws=2, noisy_n=(16,), n_asked=40, forget_labels=16, forget_epochs=1, n_windows=12,
+            heads={task: {"train": 16, "validation": 8, "test": 24} for task in HEAD_SIZES},
+            memory=("full",), n_passes=2, peft_steps=2, keep=False,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,14 +145,6 @@ def make_model(method: Method, seed: int) -> nn.Module:
     return model
 
 
-@cache
-def reviews_of(split: str) -> tuple[Review, ...]:
-    """Give the sentences of a split, or as many as SIZES says, spread over its films."""
-    reviews = load_reviews(split)
-    step = max(1, len(reviews) // SIZES.get(split, len(reviews)))
-    return tuple(reviews[::step][: SIZES.get(split)])
-
-
 def encode(reviews: list[Review]) -> list[Encoded]:
     """Encode review sentences with their labels."""
     sentences, labels = [r.sentence for r in reviews], [r.label for r in reviews]
@@ -115,9 +152,9 @@ def encode(reviews: list[Review]) -> list[Encoded]:
 
 
 @cache
-def asked(split: str) -> list[Encoded]:
-    """Encode the sentences of a split that are asked."""
-    return encode(list(reviews_of(split)))
+def encoded(sentences: Sentences, split: str) -> list[Encoded]:
+    """Encode the sentences of a split once."""
+    return encode(list(sentences.of(split)))
 
 
 def draw_labelled(n: int, seed: int) -> list[Review]:
@@ -127,9 +164,9 @@ def draw_labelled(n: int, seed: int) -> list[Review]:
     return [train[i] for i in order[:n].tolist()]
 
 
-def hits_of(model: nn.Module, split: str) -> str:
+def hits_of(plan: Plan, model: nn.Module, split: str) -> str:
     """Say of each asked sentence whether the model is right: a text of 0 and 1."""
-    examples = asked(split)
+    examples = encoded(plan.asked, split)
     chosen = answers(model, examples, read_class, pad_id=pad_id())
     pairs = zip(chosen, examples, strict=True)
     return "".join(str(int(answer == example["labels"])) for answer, example in pairs)
@@ -141,6 +178,7 @@ def share(hits: str) -> float:
 
 
 def train(
+    plan: Plan,
     model: nn.Module,
     examples: list[Encoded],
     lr: float,
@@ -152,23 +190,24 @@ def train(
     """Tune a model with the study's recipe.
 
     Args:
+        plan: The number of passes.
         model: Changed in place.
         examples: With labels.
         lr: Peak of the learning rate, which rises for a tenth of the steps and falls to 0.
         seed: Of the order of the examples.
-        n_steps: None = N_EPOCHS passes.
+        n_steps: None = those of the plan's passes.
         evaluate: Called after each quarter of the steps; its time counts too.
 
     Returns:
         CPU-seconds, steps, the loss of every step, and what was evaluated.
     """
-    n_steps = n_steps or N_EPOCHS * -(-len(examples) // BATCH_SIZE)
+    n_steps = n_steps or plan.n_epochs * -(-len(examples) // BATCH_SIZE)
     started = time.process_time()
     history = fit(
         model, tuning_loss(examples, batch_size=BATCH_SIZE, pad_id=pad_id()), n_steps=n_steps,
         lr=lr, n_warmup=max(1, round(WARMUP * n_steps)), weight_decay=0.01, betas=(0.9, 0.999),
         generator=Generator().manual_seed(6000 + seed), evaluate=evaluate,
-        evaluate_every=max(1, n_steps // N_EPOCHS), progress=False,
+        evaluate_every=max(1, n_steps // plan.n_epochs), progress=False,
     )  # fmt: skip
     return {
         "cpu_seconds": time.process_time() - started,
@@ -179,11 +218,12 @@ def train(
 
 
 def run_method(
-    name: str, lr: float, seed: int, split: str, *, curve: bool = False
+    plan: Plan, name: str, lr: float, seed: int, split: str, *, curve: bool = False
 ) -> dict[str, Any]:
-    """Tune by one method on N_LABELS sentences and ask a split.
+    """Tune by one method and ask a split.
 
     Args:
+        plan: How many labels, and what is asked.
         name: A key of METHODS.
         lr: Learning rate.
         seed: Of labels, new weights and batches.
@@ -192,42 +232,50 @@ def run_method(
     """
     method = METHODS[name]
     model = make_model(method, seed)
-    evaluate = (lambda m: share(hits_of(m, "validation"))) if curve else None
+    evaluate = (lambda m: share(hits_of(plan, m, "validation"))) if curve else None
     first = evaluate(model) if evaluate else None
-    made = train(model, encode(draw_labelled(N_LABELS, seed)), lr, seed, evaluate=evaluate)
+    made = train(
+        plan, model, encode(draw_labelled(plan.n_labels, seed)), lr, seed, evaluate=evaluate
+    )
     return {
         **made,
-        "hits": hits_of(model, split),
+        "hits": hits_of(plan, model, split),
         "before": first,
         "n_trained": count_parameters(model, trained_only=True),
         "n_parameters": count_parameters(model),
     }
 
 
-def run_few(n_epochs: int, lr: float, seed: int) -> dict[str, Any]:
-    """Tune everything on N_FEW sentences for some passes and ask the test films.
+def run_few(plan: Plan, n_epochs: int, lr: float, seed: int) -> dict[str, Any]:
+    """Tune everything on few sentences for some passes and ask the test films.
 
     Args:
+        plan: How many labels, and what is asked.
         n_epochs: Passes over the sentences.
         lr: Learning rate.
         seed: Of labels, new weights and batches.
     """
     model = make_model(METHODS["full"], seed)
-    examples = encode(draw_labelled(N_FEW, seed))
-    made = train(model, examples, lr, seed, n_steps=n_epochs * -(-N_FEW // BATCH_SIZE))
-    return {"hits": hits_of(model, "test"), "last_losses": made["losses"][-4:]}
+    examples = encode(draw_labelled(plan.n_few, seed))
+    made = train(plan, model, examples, lr, seed, n_steps=n_epochs * -(-plan.n_few // BATCH_SIZE))
+    return {"hits": hits_of(plan, model, "test"), "last_losses": made["losses"][-4:]}
 
 
-def run_longer(lr: float, seed: int) -> dict[str, Any]:
+def run_longer(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
     """Tune random weights LONGER times as many steps as every method takes, and ask the test films.
 
     Args:
+        plan: How many labels, and what is asked.
         lr: Learning rate.
         seed: Of labels, new weights and batches.
     """
     model = make_model(METHODS["random"], seed)
-    examples = encode(draw_labelled(N_LABELS, seed))
-    n_steps = LONGER * N_EPOCHS * -(-N_LABELS // BATCH_SIZE)
-    made = train(model, examples, lr, seed, n_steps=n_steps)
+    examples = encode(draw_labelled(plan.n_labels, seed))
+    n_steps = LONGER * plan.n_epochs * -(-plan.n_labels // BATCH_SIZE)
+    made = train(plan, model, examples, lr, seed, n_steps=n_steps)
     last = made["losses"][-16:]
-    return {"hits": hits_of(model, "test"), "n_steps": n_steps, "last_loss": sum(last) / len(last)}
+    return {
+        "hits": hits_of(plan, model, "test"),
+        "n_steps": n_steps,
+        "last_loss": sum(last) / len(last),
+    }

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Generator
 
-from experiments.ch09_finetuning.methods import pad_id, published, train
+from experiments.ch09_finetuning.methods import Plan, pad_id, published, train
 from pretrain_lab.finetuning.hf_heads import (
     Encoded,
     answers,
@@ -26,10 +26,6 @@ from pretrain_lab.tasks.speakers import WhoSpeaks, read_speakers
 
 BASE = "sentence-transformers/all-MiniLM-L6-v2"
 RATES: tuple[float, ...] = (1e-4, 3e-4)
-SIZES = {
-    "names": {"train": 512, "validation": 600, "test": 1700},
-    "speakers": {"train": 1600, "validation": 160, "test": 10_000},
-}
 N_EPOCHS = {"names": 3, "speakers": 2}
 MAX_TOKENS = {"train": 96, "validation": 128, "test": 128}
 """Longer questions are left out; short ones are trained on, for they cost less."""
@@ -41,9 +37,9 @@ def spread(items: list[Any], n: int) -> list[Any]:
     return [items[i * len(items) // n] for i in range(n)]
 
 
-def name_examples(split: str) -> tuple[list[NamePassage], list[Encoded]]:
+def name_examples(plan: Plan, split: str) -> tuple[list[NamePassage], list[Encoded]]:
     """Encode passages of plays with a tag for each word."""
-    passages = spread(read_names(split), SIZES["names"][split])
+    passages = spread(read_names(split), plan.heads["names"][split])
     tokenizer = published()[1]
     encoded = [
         encode_tags(passage.words, [TAGS.index(tag) for tag in passage.tags], tokenizer)
@@ -52,7 +48,7 @@ def name_examples(split: str) -> tuple[list[NamePassage], list[Encoded]]:
     return passages, encoded
 
 
-def speaker_examples(split: str) -> tuple[list[WhoSpeaks], list[Encoded]]:
+def speaker_examples(plan: Plan, split: str) -> tuple[list[WhoSpeaks], list[Encoded]]:
     """Encode questions about lines; those that are too long are left out, not cut."""
     questions = read_speakers(split, generator=Generator().manual_seed(0))
     found = []
@@ -62,11 +58,11 @@ def speaker_examples(split: str) -> tuple[list[WhoSpeaks], list[Encoded]]:
         )
         if encoded is not None and len(encoded["input_ids"]) <= MAX_TOKENS[split]:
             found.append((question, encoded))
-    kept = spread(found, SIZES["speakers"][split])
+    kept = spread(found, plan.heads["speakers"][split])
     return [question for question, _ in kept], [encoded for _, encoded in kept]
 
 
-def tune_head(task: str, examples: list[Encoded], lr: float, seed: int) -> Any:
+def tune_head(plan: Plan, task: str, examples: list[Encoded], lr: float, seed: int) -> Any:
     """Put a head of `transformers` on the encoder and train everything."""
     torch.manual_seed(seed)
     if task == "names":
@@ -74,7 +70,7 @@ def tune_head(task: str, examples: list[Encoded], lr: float, seed: int) -> Any:
     else:
         model = load_named(BASE, "spans", report=None).model
     n_steps = N_EPOCHS[task] * -(-len(examples) // 16)
-    made = train(model, examples, lr, seed, n_steps=n_steps)
+    made = train(plan, model, examples, lr, seed, n_steps=n_steps)
     return model, made
 
 
@@ -95,13 +91,13 @@ def answer_speakers(model: Any, questions: list[WhoSpeaks], encoded: list[Encode
     return texts
 
 
-def run_names(lr: float, seed: int) -> dict[str, Any]:
+def run_names(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
     """Tune at one rate: F1 of whole names on validation plays, and counts for each test passage."""
-    _, train_examples = name_examples("train")
-    model, made = tune_head("names", train_examples, lr, seed)
-    known, encoded = name_examples("validation")
+    _, train_examples = name_examples(plan, "train")
+    model, made = tune_head(plan, "names", train_examples, lr, seed)
+    known, encoded = name_examples(plan, "validation")
     validation = name_scores(mark_names(model, encoded), [p.tags for p in known]).f1
-    passages, encoded = name_examples("test")
+    passages, encoded = name_examples(plan, "test")
     marked = mark_names(model, encoded)
     return {
         "validation": validation,
@@ -130,9 +126,9 @@ def name_counts(marked: Any, truth: Any) -> list[int]:
     return [len(found), len(real), len(found & real)]
 
 
-def name_baselines() -> dict[str, Any]:
+def name_baselines(plan: Plan) -> dict[str, Any]:
     """Score lists and rarity on the same test passages, and "nothing is a name" by words."""
-    train, test = (spread(read_names(s), SIZES["names"][s]) for s in ("train", "test"))
+    train, test = (spread(read_names(s), plan.heads["names"][s]) for s in ("train", "test"))
     rules = {rule: scores._asdict() for rule, scores in name_rules(train, test).items()}
     tags = [tag for passage in test for tag in passage.tags]
     return {
@@ -151,13 +147,13 @@ def token_f1(written: str, truth: str) -> float:
     return 2 * shared / (len(a) + len(b)) if shared else 0.0
 
 
-def run_speakers(lr: float, seed: int) -> dict[str, Any]:
+def run_speakers(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
     """Tune at one rate: exact answers on validation plays; exact and F1 for each test question."""
-    _, train_examples = speaker_examples("train")
-    model, made = tune_head("speakers", train_examples, lr, seed)
+    _, train_examples = speaker_examples(plan, "train")
+    model, made = tune_head(plan, "speakers", train_examples, lr, seed)
     scores = {}
     for split in ("validation", "test"):
-        questions, encoded = speaker_examples(split)
+        questions, encoded = speaker_examples(plan, split)
         texts = answer_speakers(model, questions, encoded)
         scores[split] = [
             [float(text == q.answer), token_f1(text, q.answer)]
@@ -177,7 +173,7 @@ def run_speakers(lr: float, seed: int) -> dict[str, Any]:
     }
 
 
-def speaker_baselines() -> dict[str, Any]:
+def speaker_baselines(plan: Plan) -> dict[str, Any]:
     """Score rules that do not read the line, on the same questions."""
-    questions, _ = speaker_examples("test")
+    questions, _ = speaker_examples(plan, "test")
     return {"rules": speaker_rules(questions), "n_questions": len(questions)}

@@ -11,6 +11,7 @@ from experiments.ch09_finetuning.methods import (
     BATCH_SIZE,
     METHODS,
     RANK,
+    Plan,
     draw_labelled,
     encode,
     make_model,
@@ -20,8 +21,6 @@ from experiments.ch09_finetuning.methods import (
 from pretrain_lab.finetuning.freezing import count_parameters, train_only
 from pretrain_lab.finetuning.hf_heads import SentenceClassifier, collate
 from pretrain_lab.finetuning.lora import lora_layers
-
-N_STEPS = 10
 
 
 def with_peft(ours: nn.Module) -> nn.Module:
@@ -60,10 +59,11 @@ def tune(model: nn.Module, batches: list[dict[str, Tensor]], lr: float) -> tuple
     return torch.stack(losses), before, model(**batches[0])["logits"].detach()
 
 
-def gaps(lr: float) -> dict[str, Any]:
+def gaps(plan: Plan, lr: float) -> dict[str, Any]:
     """Tune both for some steps and compare.
 
     Args:
+        plan: The number of steps.
         lr: Learning rate.
 
     Returns:
@@ -71,13 +71,13 @@ def gaps(lr: float) -> dict[str, Any]:
     """
     ours = make_model(METHODS["lora"], 0)
     theirs = with_peft(ours)
-    examples = encode(draw_labelled(BATCH_SIZE * N_STEPS, 0))
+    examples = encode(draw_labelled(BATCH_SIZE * plan.peft_steps, 0))
     starts = range(0, len(examples), BATCH_SIZE)
     batches = [collate(examples[i : i + BATCH_SIZE], pad_id()) for i in starts]
     first, second = (tune(model, batches, lr) for model in (ours, theirs))
     names = ("losses", "logits_before", "logits_after")
     return {
-        "n_steps": N_STEPS,
+        "n_steps": plan.peft_steps,
         **{k: (a - b).abs().max().item() for k, a, b in zip(names, first, second, strict=True)},
         "logits_moved": (first[2] - first[1]).abs().max().item(),
         "n_trained": [count_parameters(m, trained_only=True) for m in (ours, theirs)],

@@ -11,10 +11,10 @@ from torch import nn
 
 from experiments.ch09_finetuning.methods import (
     METHODS,
-    N_LABELS,
-    asked,
+    Plan,
     draw_labelled,
     encode,
+    encoded,
     hits_of,
     make_model,
     pad_id,
@@ -28,46 +28,48 @@ RATE_FACTOR = 100
 N_READINGS = 3
 
 
-def full_model(lr: float) -> nn.Module:
+def full_model(plan: Plan, lr: float) -> nn.Module:
     """Tune everything once more, as seed 0 of the method "full" does."""
     model = make_model(METHODS["full"], SEED)
-    train(model, encode(draw_labelled(N_LABELS, SEED)), lr, SEED)
+    train(plan, model, encode(draw_labelled(plan.n_labels, SEED)), lr, SEED)
     return model
 
 
-def high_rate(lr: float) -> dict[str, Any]:
+def high_rate(plan: Plan, lr: float) -> dict[str, Any]:
     """Take a learning rate that is far too large."""
     model = make_model(METHODS["full"], SEED)
-    made = train(model, encode(draw_labelled(N_LABELS, SEED)), RATE_FACTOR * lr, SEED)
-    chosen = answers(model, asked("test"), read_class, pad_id=pad_id())
+    made = train(plan, model, encode(draw_labelled(plan.n_labels, SEED)), RATE_FACTOR * lr, SEED)
+    chosen = answers(model, encoded(plan.asked, "test"), read_class, pad_id=pad_id())
     return {
         "lr": RATE_FACTOR * lr,
         "losses": made["losses"],
-        "accuracy": share(hits_of(model, "test")),
+        "accuracy": share(hits_of(plan, model, "test")),
         "share_of_the_larger_answer": max(chosen.count(0), chosen.count(1)) / len(chosen),
     }
 
 
-def misplaced_labels(lr: float) -> dict[str, Any]:
+def misplaced_labels(plan: Plan, lr: float) -> dict[str, Any]:
     """Sort the sentences by length and forget to sort the labels."""
     model = make_model(METHODS["full"], SEED)
-    examples = encode(draw_labelled(N_LABELS, SEED))
+    examples = encode(draw_labelled(plan.n_labels, SEED))
     labels = [example["labels"] for example in examples]
     examples.sort(key=lambda example: len(example["input_ids"]))
     wrong = [{**e, "labels": label} for e, label in zip(examples, labels, strict=True)]
     n_right = sum(e["labels"] == label for e, label in zip(examples, labels, strict=True))
-    made = train(model, wrong, lr, SEED)
+    made = train(plan, model, wrong, lr, SEED)
     return {
         "losses": made["losses"],
-        "accuracy": share(hits_of(model, "test")),
+        "accuracy": share(hits_of(plan, model, "test")),
         "share_of_right_labels": n_right / len(wrong),
     }
 
 
 @torch.no_grad()
-def _classes(model: nn.Module, batch_size: int, *, masked: bool, order: list[int]) -> list[int]:
+def _classes(
+    plan: Plan, model: nn.Module, batch_size: int, *, masked: bool, order: list[int]
+) -> list[int]:
     """Ask the test sentences in an order, in batches padded to the longest."""
-    examples, found = asked("test"), [0] * len(order)
+    examples, found = encoded(plan.asked, "test"), [0] * len(order)
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         batch = collate([examples[i] for i in rows], pad_id())
@@ -80,14 +82,17 @@ def _classes(model: nn.Module, batch_size: int, *, masked: bool, order: list[int
     return found
 
 
-def reading_mistakes(lr: float) -> dict[str, Any]:
+def reading_mistakes(plan: Plan, lr: float) -> dict[str, Any]:
     """Read one tuned model in wrong ways: padding not masked, dropout left on.
 
     Returns:
         Accuracies, and the shares of sentences whose answer changed: with other neighbours in
         the batch, or from one reading to the next.
     """
-    model, truth = full_model(lr), [example["labels"] for example in asked("test")]
+    model, truth = (
+        full_model(plan, lr),
+        [example["labels"] for example in encoded(plan.asked, "test")],
+    )
     n = len(truth)
     orders = [
         torch.randperm(n, generator=torch.Generator().manual_seed(s)).tolist() for s in (1, 2)
@@ -102,11 +107,11 @@ def reading_mistakes(lr: float) -> dict[str, Any]:
         return sum(a != b for a, b in zip(first, second, strict=True)) / n
 
     model.eval()
-    with_mask = [_classes(model, 32, masked=True, order=order) for order in orders]
-    without = [_classes(model, 32, masked=False, order=order) for order in orders]
+    with_mask = [_classes(plan, model, 32, masked=True, order=order) for order in orders]
+    without = [_classes(plan, model, 32, masked=False, order=order) for order in orders]
     model.train()
     torch.manual_seed(0)
-    drawn = [_classes(model, 32, masked=True, order=orders[0]) for _ in range(N_READINGS)]
+    drawn = [_classes(plan, model, 32, masked=True, order=orders[0]) for _ in range(N_READINGS)]
     return {
         "right": right(with_mask[0]),
         "right_changed": changed(*with_mask),

@@ -5,29 +5,31 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from experiments.ch05_bert.setup import seed_interval
-from experiments.ch09_finetuning import forgetting as tuning_forgetting
-from experiments.ch09_finetuning import label_quality as tuning_labels
-from experiments.ch09_finetuning import methods as tuning_methods
-from experiments.ch09_finetuning import other_heads as tuning_tasks
-from experiments.ch09_finetuning.methods import METHODS, SEEDS
-from experiments.common.statistics import Draws, by_film, difference, draw, film_interval
-from pretrain_lab.statistics.intervals import wilson_interval
+from experiments.ch09_finetuning import forgetting, label_quality
+from experiments.ch09_finetuning.methods import ALPHA, BATCH_SIZE, METHODS, RANK, SEEDS, Plan, share
+from experiments.common.records import seed_interval
+from experiments.common.statistics import (
+    N_RESAMPLES,
+    Array,
+    Draws,
+    by_film,
+    difference,
+    draw,
+    film_interval,
+    middle,
+)
+from pretrain_lab.statistics.intervals import percentiles, wilson_interval
 
-Array = NDArray[np.float64]
-N_RESAMPLES = 2000
 
-
-def record(found: dict[str, Any]) -> dict[str, Any]:
+def record(plan: Plan, found: dict[str, Any]) -> dict[str, Any]:
     """Put the record together.
 
     Args:
-        found: What each group of `fine_tuning.GROUPS` gave.
+        plan: How much was tuned and asked.
+        found: What each of the study's groups gave.
     """
-    films = [review.film for review in tuning_methods.reviews_of("test")]
-    labels = [review.label for review in tuning_methods.reviews_of("test")]
+    films, labels = plan.asked.films("test"), plan.asked.labels("test").numpy()
     full = hits_by_film([r["hits"] for r in found["methods"]["full"]["runs"]], films)
     draws = draw(full[1], len(SEEDS), N_RESAMPLES)
     return {
@@ -35,23 +37,23 @@ def record(found: dict[str, Any]) -> dict[str, Any]:
         "interval": "95 %; over films where reviews are asked (differences: over films and seeds)",
         "backbone": "all-MiniLM-L6-v2",
         "seeds": list(SEEDS),
-        "n_labels": tuning_methods.N_LABELS,
-        "n_epochs": tuning_methods.N_EPOCHS,
-        "batch_size": tuning_methods.BATCH_SIZE,
-        "n_asked": {"validation": tuning_methods.SIZES["validation"], "test": len(films)},
+        "n_labels": plan.n_labels,
+        "n_epochs": plan.n_epochs,
+        "batch_size": BATCH_SIZE,
+        "n_asked": {"validation": plan.asked.validation, "test": len(films)},
         "n_films": len(set(films)),
         "majority": max(np.mean(labels), 1 - np.mean(labels)).item(),
-        "lora": {"rank": tuning_methods.RANK, "alpha": tuning_methods.ALPHA},
+        "lora": {"rank": RANK, "alpha": ALPHA},
         "methods": {
             name: method_row(name, found, films, full[0], draws) for name in found["methods"]
         },
         "curves": {name: curve(found["methods"][name]["runs"]) for name in ("full", "random")},
-        "passes": pass_rows(found["passes"], films, draws),
+        "passes": pass_rows(plan, found["passes"], films, draws),
         "peft": found["peft"],
-        "pitfalls": pitfall_rows(found["pitfalls"]),
-        "labels": label_rows(found["labels"], films, full[0], draws),
-        "forgetting": forgetting_rows(found["forgetting"]),
-        "heads": {"names": name_rows(found["heads"]["names"]),
+        "pitfalls": pitfall_rows(found["pitfalls"], len(films)),
+        "labels": label_rows(plan, found["labels"], films, full[0], draws),
+        "forgetting": forgetting_rows(plan, found["forgetting"]),
+        "heads": {"names": name_rows(plan, found["heads"]["names"]),
                   "speakers": speaker_rows(found["heads"]["speakers"])},
         "costs": found["costs"],
     }  # fmt: skip
@@ -74,7 +76,7 @@ def method_row(
         "lr": arm["lr"],
         "tried": arm["tried"],
         "accuracy": film_interval(hits, draws),
-        "by_seed": [tuning_methods.share(r["hits"]) for r in arm["runs"]],
+        "by_seed": [share(r["hits"]) for r in arm["runs"]],
         "minus_full": difference(hits, full, draws),
         "n_trained": arm["runs"][0]["n_trained"],
         "n_parameters": arm["runs"][0]["n_parameters"],
@@ -93,14 +95,14 @@ def curve(runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def pass_rows(found: dict[str, Any], films: list[str], draws: Draws) -> dict[str, Any]:
+def pass_rows(plan: Plan, found: dict[str, Any], films: list[str], draws: Draws) -> dict[str, Any]:
     """Give the accuracy by the number of passes: on few labels, and of random weights."""
     runs_by_n, longer = found["few"], found["random"]
     hits = {n: hits_by_film([r["hits"] for r in runs], films)[0] for n, runs in runs_by_n.items()}
     few, many = hits
     n_right, n_asked = longer["hits"].count("1"), len(longer["hits"])
     return {
-        "n_labels": tuning_methods.N_FEW,
+        "n_labels": plan.n_few,
         "accuracy": {n: film_interval(rows, draws) for n, rows in hits.items()},
         "gain": difference(hits[many], hits[few], draws),
         "last_loss": {
@@ -115,9 +117,8 @@ def pass_rows(found: dict[str, Any], films: list[str], draws: Draws) -> dict[str
     }
 
 
-def pitfall_rows(found: dict[str, Any]) -> dict[str, Any]:
+def pitfall_rows(found: dict[str, Any], n: int) -> dict[str, Any]:
     """Give Wilson's intervals for single runs, and the losses as they are."""
-    n = len(tuning_methods.asked("test"))
     for name in ("high_rate", "misplaced_labels"):
         found[name]["accuracy"] = list(wilson_interval(round(found[name]["accuracy"] * n), n))
     return {**found, "n_asked": n, "n_seeds": 1}
@@ -125,34 +126,34 @@ def pitfall_rows(found: dict[str, Any]) -> dict[str, Any]:
 
 def spread_of(values: list[float]) -> dict[str, float]:
     """Give the mean over draws, and the range of the middle 90 %."""
-    low, high = np.quantile(values, [0.05, 0.95])
-    return {"mean": float(np.mean(values)), "low": float(low), "high": float(high)}
+    low, high = percentiles(values, 0.9)
+    return {"mean": float(np.mean(values)), "low": low, "high": high}
 
 
 def label_rows(
-    found: dict[str, Any], films: list[str], full: Array, draws: Draws
+    plan: Plan, found: dict[str, Any], films: list[str], full: Array, draws: Draws
 ) -> dict[str, Any]:
     """Describe leaks, copies, noise, weights and augmentation."""
     leak = found["film_leak"]
     kept = np.array(leak["sizes"]) > 0
     sizes = np.array(leak["sizes"], dtype=float)[kept]
-    leak_draws = draw(sizes, tuning_labels.N_DRAWS, N_RESAMPLES)
+    leak_draws = draw(sizes, plan.n_draws, N_RESAMPLES)
     rows = {
         kind: {name: np.array(leak[kind][name], dtype=float)[:, kept] for name in leak[kind]}
         for kind in ("vectors", "words")
     }
     tuned = {}
-    for kind in tuning_labels.KINDS:
+    for kind in label_quality.KINDS:
         hits, _ = hits_by_film([r["hits"] for r in found[kind]], films)
         tuned[kind] = {
             "accuracy": film_interval(hits, draws), "minus_full": difference(hits, full, draws)
         }  # fmt: skip
     return {
-        "n_draws": tuning_labels.N_DRAWS,
+        "n_draws": plan.n_draws,
         "spread": "mean over draws, and their 5 % and 95 % quantiles",
-        "flipped": tuning_labels.FLIPPED,
-        "dropped": tuning_labels.DROPPED,
-        "rare": tuning_labels.RARE,
+        "flipped": label_quality.FLIPPED,
+        "dropped": label_quality.DROPPED,
+        "rare": label_quality.RARE,
         "strength": found["strength"],
         "tuned": tuned,
         "film_leak": {
@@ -178,15 +179,14 @@ def mean_interval(values: Array, *, seed: int = 0) -> dict[str, float]:
     """Give a mean with its bootstrap interval over rows."""
     rng = np.random.default_rng(seed)
     drawn = values[rng.integers(len(values), size=(N_RESAMPLES, len(values)))].mean(axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return {"mean": float(values.mean()), "low": float(low), "high": float(high)}
+    return middle(values.mean(), drawn)
 
 
-def forgetting_rows(found: dict[str, Any]) -> dict[str, Any]:
+def forgetting_rows(plan: Plan, found: dict[str, Any]) -> dict[str, Any]:
     """Describe accuracy on reviews and bits on plays, before and after."""
     before = np.array(found["before"])
     rows: dict[str, Any] = {}
-    for method in tuning_forgetting.RATES:
+    for method in forgetting.RATES:
         arm = found[method]
         after = np.array([run["bits"] for run in arm["runs"]])  # (seeds, windows)
         rows[method] = {
@@ -201,8 +201,8 @@ def forgetting_rows(found: dict[str, Any]) -> dict[str, Any]:
             without = [run["bits_without_adapters"] for run in arm["runs"]]
             rows[method]["without_adapters"] = float(np.abs(np.array(without) - before).max())
     return {
-        "model": tuning_forgetting.NAME,
-        "n_labels": tuning_forgetting.N_LABELS,
+        "model": forgetting.NAME,
+        "n_labels": plan.forget_labels,
         "n_windows": len(before),
         "interval": "95 %, over windows of the plays; accuracies: over seeds",
         "before": mean_interval(before),
@@ -216,18 +216,17 @@ def f1_of(counts: Array) -> Array:
     return f1
 
 
-def name_rows(found: dict[str, Any]) -> dict[str, Any]:
+def name_rows(plan: Plan, found: dict[str, Any]) -> dict[str, Any]:
     """Describe the tagger: F1 with an interval over passages, by play, beside rules."""
     counts = np.array([run["counts"] for run in found["runs"]], dtype=float)  # (seeds, N, 3)
     rng = np.random.default_rng(0)
     drawn = rng.integers(counts.shape[1], size=(N_RESAMPLES, counts.shape[1]))
     totals = np.stack([run[drawn].sum(axis=1) for run in counts])  # (seeds, resamples, 3)
-    low, high = np.quantile(f1_of(totals).mean(axis=0), [0.025, 0.975])
     sums = counts.sum(axis=1)
     plays = found["runs"][0]["plays"]
     return {
-        "lr": found["lr"], "tried": found["tried"], "n_train": tuning_tasks.SIZES["names"]["train"],
-        "f1": {"mean": float(f1_of(sums).mean()), "low": float(low), "high": float(high)},
+        "lr": found["lr"], "tried": found["tried"], "n_train": plan.heads["names"]["train"],
+        "f1": middle(f1_of(sums).mean(), f1_of(totals).mean(axis=0)),
         "precision": float((sums[:, 2] / np.maximum(sums[:, 0], 1)).mean()),
         "recall": float((sums[:, 2] / np.maximum(sums[:, 1], 1)).mean()),
         "by_seed": f1_of(sums).tolist(),

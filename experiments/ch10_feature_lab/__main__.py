@@ -10,7 +10,8 @@ Writes data/runs/feature_lab.json. No model is trained here; models are loaded o
 
 import argparse
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -26,32 +27,49 @@ from experiments.ch10_feature_lab.spaces import (
     sentiment_record,
     word_senses,
 )
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
+from pretrain_lab.corpora.loading import SPLITS
 
-FULL: dict[str, Any] = {
-    "space_models": ["minilm", "smollm2", "book_bert"],
-    "sense_models": ["minilm", "smollm2", "book_bert", "plays_bert", "plays_gpt", "random"],
-    "head_models": ["minilm", "book_bert", "plays_bert", "plays_gpt", "chars_gpt"],
-    "probe_models": ["minilm", "smollm2", "book_bert", "plays_bert", "plays_gpt", "random"],
-    "feature_models": ["minilm", "smollm2", "book_bert", "random"],
-    "reviews": {"train": 2000, "validation": 500, "test": 1500},
-    "probes": {
-        "words": {"train": 600, "validation": 200, "test": 400},
-        "texts": {"train": 1200, "validation": 360, "test": 780},
-    },
-    "every": {"smollm2": 3},
-    "n_rows": 24, "seq_len": 64, "n_draws": 999, "n_repeated": 20,
-}  # fmt: skip
-QUICK: dict[str, Any] = {
-    "space_models": ["book_bert"], "sense_models": ["plays_gpt"],
-    "head_models": ["plays_gpt"], "probe_models": ["plays_gpt"], "feature_models": ["book_bert"],
-    "reviews": {"train": 120, "validation": 60, "test": 60},
-    "probes": {
-        "words": {"train": 100, "validation": 40, "test": 60},
-        "texts": {"train": 60, "validation": 24, "test": 24},
-    },
-    "every": {}, "n_rows": 8, "seq_len": 64, "n_draws": 19, "n_repeated": 4,
-}  # fmt: skip
+SIX = ("minilm", "smollm2", "book_bert", "plays_bert", "plays_gpt", "random")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which models are looked at, and how much they read."""
+
+    space_models: tuple[str, ...] = ("minilm", "smollm2", "book_bert")
+    sense_models: tuple[str, ...] = SIX
+    head_models: tuple[str, ...] = ("minilm", "book_bert", "plays_bert", "plays_gpt", "chars_gpt")
+    probe_models: tuple[str, ...] = SIX
+    feature_models: tuple[str, ...] = ("minilm", "smollm2", "book_bert", "random")
+    reviews: tuple[int, int, int] = (2000, 500, 1500)
+    words: tuple[int, int, int] = (600, 200, 400)
+    texts: tuple[int, int, int] = (1200, 360, 780)
+    """Training, validation and test items of the frozen features and of the probes."""
+    every: Mapping[str, int] = field(default_factory=lambda: {"smollm2": 3})
+    """Which layers are probed: every so many."""
+    n_rows: int = 24
+    seq_len: int = 64
+    n_draws: int = 999
+    n_repeated: int = 20
+    keep: bool = True
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take small models and little text."""
+        return cls(
+            ("book_bert",), ("plays_gpt",), ("plays_gpt",), ("plays_gpt",), ("book_bert",),
+            (120, 60, 60), (100, 40, 60), (60, 24, 24), {},
+            n_rows=8, n_draws=19, n_repeated=4, keep=False,
+        )  # fmt: skip
+
+    def settings(self) -> dict[str, Any]:
+        """Write what the record states."""
+        found = asdict(self)
+        del found["keep"]
+        sizes = {name: dict(zip(SPLITS, found.pop(name), strict=True))
+                 for name in ("reviews", "words", "texts")}  # fmt: skip
+        return found | {"reviews": sizes.pop("reviews"), "probes": sizes}
 
 
 def space_of(model: str) -> Any:
@@ -69,25 +87,25 @@ def probes_of(model: str, sizes: dict[str, Any], every: int) -> Any:
     return probe_reader(load_reader(model), sizes, every)
 
 
-def arms_of(settings: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+def runs_of(plan: Plan) -> dict[str, Callable[[], Any]]:
     """List the arms of the study: name -> what computes it."""
-    n_repeated, n_draws = settings["n_repeated"], settings["n_draws"]
-    sizes = settings["n_rows"], settings["seq_len"], n_draws
-    arms: dict[str, Callable[[], Any]] = {"noise": partial(noise_space, 120, 384)}
-    arms |= {f"space {m}": partial(space_of, m) for m in settings["space_models"]}
-    arms |= {f"senses {m}": partial(senses_of, m) for m in settings["sense_models"]}
-    arms |= {f"heads {m}": partial(search_model, m, *sizes) for m in settings["head_models"]}
-    for m in settings["head_models"]:
+    settings, n_repeated, n_draws = plan.settings(), plan.n_repeated, plan.n_draws
+    sizes = plan.n_rows, plan.seq_len, n_draws
+    runs: dict[str, Callable[[], Any]] = {"noise": partial(noise_space, 120, 384)}
+    runs |= {f"space {m}": partial(space_of, m) for m in plan.space_models}
+    runs |= {f"senses {m}": partial(senses_of, m) for m in plan.sense_models}
+    runs |= {f"heads {m}": partial(search_model, m, *sizes) for m in plan.head_models}
+    for m in plan.head_models:
         if m.endswith("gpt"):
-            arms[f"induction {m}"] = partial(induction, m, 2 * n_repeated, n_draws)
-    if settings is FULL:
-        arms["induction smollm2"] = partial(induction_of_smollm2, n_repeated, n_draws)
-    for m in ("counts", *settings["feature_models"]):
-        arms[f"features {m}"] = partial(sentiment_arm, m, settings["reviews"])
-    for m in settings["probe_models"]:
-        every = settings["every"].get(m, 1)
-        arms[f"probes {m}"] = partial(probes_of, m, settings["probes"], every)
-    return arms
+            runs[f"induction {m}"] = partial(induction, m, 2 * n_repeated, n_draws)
+    if plan.keep:
+        runs["induction smollm2"] = partial(induction_of_smollm2, n_repeated, n_draws)
+    for m in ("counts", *plan.feature_models):
+        runs[f"features {m}"] = partial(sentiment_arm, m, settings["reviews"])
+    for m in plan.probe_models:
+        every = plan.every.get(m, 1)
+        runs[f"probes {m}"] = partial(probes_of, m, settings["probes"], every)
+    return runs
 
 
 def gather(results: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
@@ -106,14 +124,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small trial; writes nothing")
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
-    settings = QUICK if quick else FULL
-    kept = FinishedArms("feature_lab", settings, keep=not quick)
+    plan = Plan.quick() if quick else Plan()
+    cache = ArmCache("feature_lab", plan.settings(), keep=plan.keep)
     results = {}
-    for name, compute in arms_of(settings).items():
-        results[name] = kept.get(name, compute)
+    for name, compute in runs_of(plan).items():
+        results[name] = cache.get(name, compute)
         gc.collect()  # one large model at a time
-        print(f"{name}: {kept.cpu_seconds:.0f} CPU-seconds so far", flush=True)
-    kept.conclude(gather(results, settings))
+        print(f"{name}: {cache.cpu_seconds:.0f} CPU-seconds so far", flush=True)
+    cache.conclude(gather(results, plan.settings()))
 
 
 if __name__ == "__main__":

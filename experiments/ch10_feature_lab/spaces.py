@@ -23,7 +23,7 @@ from experiments.ch10_feature_lab.readers import TITLES, Reader, load_reader
 from pretrain_lab.corpora.loading import load_reviews
 from pretrain_lab.interpretability.hidden_states import POOLINGS
 from pretrain_lab.interpretability.linear_probes import fit_probe
-from pretrain_lab.statistics.intervals import wilson_interval
+from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
 from pretrain_lab.tasks.word_senses import load_senses, mean_cosine, neighbour_hits
 
 PERPLEXITY = 15
@@ -167,13 +167,10 @@ class Sentiment:
         """Give a mean over test sentences and its interval, films drawn with replacement."""
         films = sorted(set(self.films))
         index = torch.tensor([films.index(film) for film in self.films])
-        sums = torch.zeros(len(films), dtype=torch.float64).index_add_(0, index, values.double())
-        sizes = torch.bincount(index, minlength=len(films)).double()
         generator = Generator().manual_seed(11)
-        drawn = torch.randint(len(films), (N_BOOTSTRAP, len(films)), generator=generator)
-        means = sums[drawn].sum(dim=1) / sizes[drawn].sum(dim=1)
-        low, high = means.quantile(torch.tensor([0.025, 0.975]).double()).tolist()
-        return [float(values.double().mean()), low, high]
+        return list(
+            bootstrap_interval(values, cluster=index, generator=generator, n_resamples=N_BOOTSTRAP)
+        )
 
     def counts(self) -> Tensor:
         """Judge the test sentences by weighted word counts; gives hits, bool (n,)."""

@@ -12,13 +12,14 @@ Run: python -m experiments.ch11_few_shot            (about an hour; goes on afte
 
 import argparse
 import itertools
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import torch
 
-from experiments.ch11_few_shot.bag_of_words import N_LABELS
 from experiments.ch11_few_shot.reviews import (
+    Plan,
     Study,
     baselines,
     comparisons,
@@ -43,33 +44,22 @@ from experiments.ch11_few_shot.tasks import (
     sum_items,
     word_items,
 )
-from experiments.common.in_context_statistics import summary
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
+from experiments.common.statistics import summary
 from pretrain_lab.corpora.loading import load_reviews
 
-SETTINGS: dict[str, Any] = {
-    "n_reviews": 300, "n_forms": 200, "n_order": 80, "n_short": 300, "short": 100,
-    "k": [0, 1, 2, 4, 8], "k_other": 4, "k_own": [0, 1, 2, 4],
-    "n_draws": 5, "n_draws_forms": 3, "n_draws_items": 3,
-    "n_label_seeds": 20, "n_labels": list(N_LABELS), "n_items": 200, "n_examples": 4,
-}  # fmt: skip
-QUICK = {
-    "n_reviews": 4, "n_forms": 2, "n_order": 2, "n_short": 4, "k": [0, 1], "k_own": [0, 1],
-    "k_other": 1, "n_draws": 1, "n_draws_forms": 1, "n_draws_items": 1, "n_label_seeds": 1,
-    "n_labels": [4, 8], "n_items": 10, "n_examples": 1,
-}  # fmt: skip
 OWN = ("gpt_chars", "worldview_gpt")
 
 
 def on_items(study: Study, arm: str, compute: Any) -> dict[str, Any]:
     """Summarise an arm that answers word pairs or sums, over all draws."""
-    found = study.draws(arm, study.settings["n_draws_items"], compute)
+    found = study.draws(arm, study.plan.n_draws_items, compute)
     return summary([each["hits"] for each in found], asked=[each["asked"] for each in found])
 
 
 def words_and_sums(study: Study) -> dict[str, Any]:
     """Word pairs in a prompt that names the task and in a bare one, and arithmetic."""
-    n_items = study.settings["n_items"]
+    n_items = study.plan.n_items
     forms: dict[str, Any] = {f"{task}/named": (t, word_items(task)) for task, t in NAMED.items()}
     forms |= {f"{task}/bare": (BARE, word_items(task)) for task in NAMED}
     forms |= {f"{task}/sum": (SUM, sum_items(task)) for task in SUMS}
@@ -82,7 +72,7 @@ def words_and_sums(study: Study) -> dict[str, Any]:
                 f"items/{arm}/{k}",
                 partial(ask_words, decoder(), template, k, items[:n_items]),
             )
-            for k in study.settings["k"]
+            for k in study.plan.k
         }
     return found
 
@@ -96,8 +86,8 @@ def _one_model(study: Study, name: str) -> dict[str, Any]:
     """Ask one model what fits into the context of the smallest."""
     subject = decoder() if name == "decoder" else own_gpt(name)
     words: dict[str, Any] = {}
-    for task, k in itertools.product(NAMED, study.settings["k_own"]):
-        items = word_items(task)[: study.settings["n_items"]]
+    for task, k in itertools.product(NAMED, study.plan.k_own):
+        items = word_items(task)[: study.plan.n_items]
         ways: dict[str, Any] = {
             "write": partial(ask_words, subject, BARE, k, items),
             "choose": partial(choose_words, subject, k, items),
@@ -107,10 +97,10 @@ def _one_model(study: Study, name: str) -> dict[str, Any]:
             arm = f"items/{task}/bare/{k}" if known else f"own/{name}/{task}/{way}/{k}"
             cell = on_items(study, arm, ask)
             words.setdefault(task, {}).setdefault(way, {})[str(k)] = cell
-    limit = study.settings["short"]
+    limit = study.plan.short
     short = [review for review in load_reviews("test") if len(review.sentence) <= limit]
-    short = balanced_reviews(short, study.settings["n_short"], seed=0)
-    asked = study.arms.get(
+    short = balanced_reviews(short, study.plan.n_short, seed=0)
+    asked = study.cache.get(
         f"own/{name}/reviews", partial(ask_reviews, subject, REVIEW, LABELS, [], short)
     )
     films = [review.film for review in short]
@@ -133,11 +123,11 @@ def examples(study: Study) -> dict[str, Any]:
         *((own, "opposites") for own in OWN),
     ]:
         template, shown, places, items = forms[task]
-        texts = [items[i][0] for i in [*places][: study.settings["n_examples"]]]
+        texts = [items[i][0] for i in [*places][: study.plan.n_examples]]
         subject = decoder() if name == "decoder" else own_gpt(name)
         for k in (0, 4):
             ask = partial(written_answers, subject, template, shown[:k], texts)
-            cell = study.arms.get(f"examples/{name}/{task}/{k}", ask)
+            cell = study.cache.get(f"examples/{name}/{task}/{k}", ask)
             found.setdefault(name, {}).setdefault(task, {})[str(k)] = cell
     return found
 
@@ -148,9 +138,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few questions; print, keep nothing")
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
-    settings = {**SETTINGS, **QUICK} if quick else SETTINGS
-    arms = FinishedArms("in_context", settings, keep=not quick)
-    study = Study(settings, arms)
+    plan = Plan.quick() if quick else Plan()
+    study = Study(plan, ArmCache("in_context", asdict(plan), keep=not quick))
     parts = (
         curve,
         wrong_labels,
@@ -161,13 +150,13 @@ def main() -> None:
         baselines,
         examples,
     )
-    record: dict[str, Any] = {"settings": settings}
+    record: dict[str, Any] = {"settings": asdict(plan)}
     for part in parts:
         record[part.__name__] = part(study)
-        print(f"{part.__name__}: {arms.cpu_seconds:.0f} CPU-seconds so far", flush=True)
+        print(f"{part.__name__}: {study.cache.cpu_seconds:.0f} CPU-seconds so far", flush=True)
     record["comparisons"] = comparisons(study)
     record["n_films"] = len({review.film for review in study.reviews})
-    arms.conclude(record)
+    study.cache.conclude(record)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ import argparse
 from functools import partial
 from typing import Any
 
-from experiments.ch12_choosing import costs
-from experiments.ch12_choosing import tasks as kinds
-from experiments.common.memory import FinishedArms
+from experiments.ch12_choosing import costs, tasks
+from experiments.common.memory import ArmCache
+from pretrain_lab.tasks.subjectivity import FORMS
 
 
 def main() -> None:
@@ -30,15 +30,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a trial that writes nothing")
     quick: bool = parser.parse_args().quick
-    settings = {"costs": costs.SETTINGS, "kinds": kinds.SETTINGS}
-    arms = FinishedArms("choosing", settings, keep=not quick)
+    plan = tasks.Plan.quick() if quick else tasks.Plan()
+    timed = costs.Plan.quick() if quick else costs.Plan()
+    settings = {"costs": timed.settings(), "kinds": plan.settings()}
+    cache = ArmCache("choosing", settings, keep=not quick)
     record: dict[str, Any] = {
         "question": "What does an answer cost, and when do counted words do?",
         "interval": "costs: middle half of the turns; kinds: 95 %, films and draws resampled",
-        "costs": arms.get("costs", partial(costs.measure, quick=quick)),
-        "kinds": kinds.study_all(arms, quick=quick),
-    }
-    arms.conclude(record)
+        "costs": cache.get("costs", partial(costs.measure, timed)),
+        "kinds": {
+            **plan.settings(), "forms": {form: tasks.study(cache, form, plan) for form in FORMS}
+        },
+    }  # fmt: skip
+    cache.conclude(record)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CPU time of an answer, by who gives it (`choosing.py`).
+"""CPU time of an answer, by who gives it.
 
 All models have the same width, heads and vocabulary, those of MiniLM; the encoder and the decoder
 have its six blocks, the encoder–decoder six in each half. Their weights are random, for the time
@@ -11,6 +11,7 @@ pass in the same turn.
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,35 +24,54 @@ from pretrain.generation import generate, generate_from
 from pretrain.gpt import GPT
 from pretrain.t5 import T5
 
-SHAPE: dict[str, Any] = {"d_model": 384, "n_layers": 6, "n_heads": 12}
-VOCAB_SIZE, MAX_LEN = 30_522, 256
-READ, WRITTEN, BATCH = 64, (1, 4, 16, 64), 16
-N_TURNS = 15
-SETTINGS: dict[str, Any] = {
-    "shape": SHAPE, "vocab_size": VOCAB_SIZE, "read": READ, "written": WRITTEN,
-    "batch": BATCH, "n_turns": N_TURNS,
-}  # fmt: skip
+MAX_LEN, READ = 256, 64
 Way = Callable[[], Any]
 
 
-def make_ways(written: tuple[int, ...] = WRITTEN, *, batch: int = BATCH) -> dict[str, Way]:
-    """List what is timed, by name; "encoder" is what the others are divided by.
+@dataclass(frozen=True)
+class Plan:
+    """Size of the models, and what is timed how often."""
 
-    Args:
-        written: Tokens of an answer.
-        batch: Texts that are read at once in the ways that end with ", batch".
-    """
+    d_model: int = 384
+    n_layers: int = 6
+    n_heads: int = 12
+    vocab_size: int = 30_522
+    written: tuple[int, ...] = (1, 4, 16, 64)
+    """Tokens of an answer."""
+    batch: int = 16
+    """Texts that are read at once in the ways that end with ", batch"."""
+    n_turns: int = 15
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Three turns, short answers, a small batch."""
+        return cls(written=(1, 4), batch=4, n_turns=3)
+
+    def settings(self) -> dict[str, Any]:
+        """Write what the record states."""
+        shape = {"d_model": self.d_model, "n_layers": self.n_layers, "n_heads": self.n_heads}
+        return {
+            "shape": shape, "vocab_size": self.vocab_size, "read": READ, "written": self.written,
+            "batch": self.batch, "n_turns": self.n_turns,
+        }  # fmt: skip
+
+
+def make_ways(plan: Plan) -> dict[str, Way]:
+    """List what is timed, by name; "encoder" is what the others are divided by."""
     torch.manual_seed(0)
-    encoder = BERT(VOCAB_SIZE, max_len=MAX_LEN, **SHAPE).eval()
-    decoder = GPT(VOCAB_SIZE, max_len=MAX_LEN, **SHAPE).eval()
-    both = T5(VOCAB_SIZE, **SHAPE).eval()
-    many = torch.randint(1000, VOCAB_SIZE, (batch, READ), generator=Generator().manual_seed(0))
+    n, d_model, n_layers, n_heads = plan.vocab_size, plan.d_model, plan.n_layers, plan.n_heads
+    encoder = BERT(
+        n, max_len=MAX_LEN, d_model=d_model, n_layers=n_layers, n_heads=n_heads
+    ).eval()  # fmt: skip
+    decoder = GPT(n, max_len=MAX_LEN, d_model=d_model, n_layers=n_layers, n_heads=n_heads).eval()
+    both = T5(n, d_model=d_model, n_layers=n_layers, n_heads=n_heads).eval()
+    many = torch.randint(1000, n, (plan.batch, READ), generator=Generator().manual_seed(0))
     one = many[:1]
     ways: dict[str, Way] = {"encoder": lambda: read(encoder, one)}
-    for n in written:
+    for n in plan.written:
         ways[f"decoder, {n}"] = partial(generate, decoder, one, n, greedy=True)
         ways[f"encoder-decoder, {n}"] = partial(generate_from, both, one, n, greedy=True)
-    n = written[len(written) // 2]  # of an answer of middling length
+    n = plan.written[len(plan.written) // 2]  # of an answer of middling length
     ways[f"decoder, {n}, no cache"] = partial(
         generate, decoder, one, n, greedy=True, use_cache=False
     )
@@ -72,19 +92,16 @@ def read(encoder: BERT, ids: Tensor) -> Tensor:
     return states.mean(dim=1)
 
 
-def measure(*, quick: bool = False) -> dict[str, Any]:
+def measure(plan: Plan) -> dict[str, Any]:
     """Time every way in turns.
-
-    Args:
-        quick: Three turns, short answers, a small batch.
 
     Returns:
         The settings, and for each way the median of its multiples of the encoder's pass with
         the ends of their middle half; batches are divided by the encoder's batch.
     """
-    ways = make_ways((1, 4), batch=4) if quick else make_ways()
+    ways = make_ways(plan)
     turns: list[dict[str, float]] = []
-    for _ in range(1 + (3 if quick else N_TURNS)):
+    for _ in range(1 + plan.n_turns):
         turns.append({name: seconds(way) for name, way in ways.items()})
     multiples: dict[str, dict[str, float]] = {}
     for name in ways:
@@ -93,7 +110,7 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
         low, middle, high = statistics.quantiles(found, n=4)
         multiples[name] = {"median": middle, "low": low, "high": high}
     each = [turn["encoder, batch"] / turn["encoder"] for turn in turns[1:]]
-    return {**SETTINGS, "multiples": multiples, "batch_over_one": statistics.median(each)}
+    return {**plan.settings(), "multiples": multiples, "batch_over_one": statistics.median(each)}
 
 
 def seconds(way: Way) -> float:

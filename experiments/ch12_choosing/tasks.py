@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plot or review? Who needs how many labels (`choosing.py`).
+"""Plot or review? Who needs how many labels.
 
 Counted words and a probe on frozen MiniLM choose the strength of their regularisation on the same
 validation films, from equally many values. The rule by length chooses its threshold on all training
@@ -7,7 +7,8 @@ pairs. The list of words and the prompt were written before any test text was as
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
@@ -18,8 +19,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Generator, Tensor
 
-from experiments.common.in_context_statistics import compare, summary
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
+from experiments.common.statistics import compare, summary
 from pretrain_lab.corpora.download import fetch
 from pretrain_lab.finetuning.sequence_classification import text_features
 from pretrain_lab.hub.models import ENCODER_FOLDER, ENCODER_PACKAGE, load_decoder
@@ -29,10 +30,6 @@ from pretrain_lab.prompting.answer_scoring import CachedReader, answer_log_probs
 from pretrain_lab.prompting.templates import Template, encode_answers, encode_task
 from pretrain_lab.tasks.subjectivity import FORMS, FilmText, load_plot_or_review
 
-N_LABELS = {"whole": (16, 64, 256, 1024), "sentences": (16, 64, 256, 1024, 4096)}
-SEEDS = (0, 1, 2, 3, 4)
-N_VALIDATION, N_TEST = 150, {"whole": 171, "sentences": 400}
-"""Pairs."""
 MAX_LEN = 128  # tokens that MiniLM reads of a text, [CLS] and [SEP] included
 STRENGTHS = {"words": (1.0, 10.0, 100.0, 1000.0), "probe": (0.001, 0.01, 0.1, 1.0)}
 """Values of scikit-learn's C; the probe's inputs are 384 standardised numbers."""
@@ -43,13 +40,37 @@ JUDGING = (
 """A text with one of these words is called a review, any other a plot."""
 PROMPT = Template("Sentence: {input}\nIs this from the plot of a film, or from a review?\nAnswer:")
 ANSWERS = ("review", "plot")
-SETTINGS: dict[str, Any] = {
-    "n_labels": N_LABELS, "seeds": SEEDS, "n_validation": N_VALIDATION, "n_test": N_TEST,
-    "strengths": STRENGTHS, "judging": JUDGING, "prompt": PROMPT.question, "max_len": MAX_LEN,
-}  # fmt: skip
-QUICK: dict[str, Any] = {"n_labels": (16, 64), "seeds": (0, 1), "validation": 20, "test": 40}
 Draw = tuple[str, str, int | None, int]
 """Split, form, number of pairs (None = all), seed."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many labels, draws and pairs of texts."""
+
+    n_labels: Mapping[str, tuple[int, ...]] = field(
+        default_factory=lambda: {
+            "whole": (16, 64, 256, 1024),
+            "sentences": (16, 64, 256, 1024, 4096),
+        }
+    )
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    n_validation: int = 150
+    n_test: Mapping[str, int] = field(default_factory=lambda: {"whole": 171, "sentences": 400})
+    keep: bool = True
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take few texts, and leave out the decoder."""
+        return cls(dict.fromkeys(FORMS, (16, 64)), (0, 1), 20, dict.fromkeys(FORMS, 40), keep=False)
+
+    def settings(self) -> dict[str, Any]:
+        """Write what the record states."""
+        return {
+            "n_labels": self.n_labels, "seeds": self.seeds, "n_validation": self.n_validation,
+            "n_test": self.n_test, "strengths": STRENGTHS, "judging": JUDGING,
+            "prompt": PROMPT.question, "max_len": MAX_LEN,
+        }  # fmt: skip
 
 
 @cache
@@ -80,22 +101,27 @@ def new_model(kind: str, strength: float) -> Pipeline:
     return make_pipeline(first, LogisticRegression(C=strength, max_iter=1000))
 
 
-def fit_and_ask(kind: str, n: int, draws: Sequence[Draw]) -> dict[str, Any]:
+def inputs(kind: str, draw: Draw) -> Any:
+    """Give what a method reads of a draw: "words" the texts, "probe" their features."""
+    if kind == "words":
+        return [found.text for found in texts(*draw)]
+    return features(*draw).numpy()
+
+
+def fit_and_ask(
+    kind: str, n: int, given: Sequence[Any], labels: Sequence[Sequence[int]]
+) -> dict[str, Any]:
     """Fit one method on the first n texts of a draw, and ask the test texts.
 
     Args:
         kind: "words" or "probe".
         n: Number of labels.
-        draws: Of the training, the validation and the test texts.
+        given: Inputs of the training, the validation and the test texts.
+        labels: Theirs.
 
     Returns:
         The chosen strength, and the hits on the test texts as a string of 0 and 1.
     """
-    labels = [[found.label for found in texts(*draw)] for draw in draws]
-    given: list[Any] = [
-        [found.text for found in texts(*draw)] if kind == "words" else features(*draw).numpy()
-        for draw in draws
-    ]
     models = []
     for strength in STRENGTHS[kind]:
         model = new_model(kind, strength).fit(given[0][:n], labels[0][:n])
@@ -141,23 +167,34 @@ def ask_decoder(test: Sequence[FilmText]) -> dict[str, Any]:
             "calls_plot": chosen.double().mean().item()}  # fmt: skip
 
 
-def study(arms: FinishedArms, form: str, *, quick: bool = False) -> dict[str, Any]:
+def run(
+    kind: str, n: int, draws: Sequence[Draw], read: Callable[[str, Draw], Any]
+) -> dict[str, Any]:
+    """Draw the texts, and fit and ask one method."""
+    labels = [[found.label for found in texts(*draw)] for draw in draws]
+    return fit_and_ask(kind, n, [read(kind, draw) for draw in draws], labels)
+
+
+def study(
+    cache: ArmCache, form: str, plan: Plan, read: Callable[[str, Draw], Any] = inputs
+) -> dict[str, Any]:
     """Run all methods on all numbers of labels, for texts of one form.
 
     Args:
-        arms: Where finished ones are kept.
+        cache: Where finished ones are kept.
         form: "whole" or "sentences".
-        quick: Few texts, and no decoder.
+        plan: How many texts; the decoder is asked when its answers are kept.
+        read: Gives the inputs of a method.
     """
-    sizes, seeds = (QUICK["n_labels"], QUICK["seeds"]) if quick else (N_LABELS[form], SEEDS)
-    n_validation = QUICK["validation"] if quick else N_VALIDATION
-    n_test = QUICK["test"] if quick else N_TEST[form]
-    others: list[Draw] = [("validation", form, n_validation, 0), ("test", form, n_test, 0)]
+    sizes, seeds = plan.n_labels[form], plan.seeds
+    others: list[Draw] = [
+        ("validation", form, plan.n_validation, 0), ("test", form, plan.n_test[form], 0)
+    ]  # fmt: skip
     test = texts(*others[1])
     films = [t.film for t in test]
     runs = {
-        kind: {n: [arms.get(f"{form}, {kind}, {n}, {seed}", partial(
-                       fit_and_ask, kind, n, [("train", form, max(sizes) // 2, seed), *others]))
+        kind: {n: [cache.get(f"{form}, {kind}, {n}, {seed}", partial(
+                       run, kind, n, [("train", form, max(sizes) // 2, seed), *others], read))
                    for seed in seeds] for n in sizes}
         for kind in STRENGTHS
     }  # fmt: skip
@@ -179,12 +216,7 @@ def study(arms: FinishedArms, form: str, *, quick: bool = False) -> dict[str, An
             n: compare(rows, [length["hits"]] * len(seeds), films, same_draws=True)
             for n, rows in found.items()
         }
-    if form == "sentences" and not quick:
-        asked = dict(arms.get("decoder", partial(ask_decoder, test)))
+    if form == "sentences" and plan.keep:
+        asked = dict(cache.get("decoder", partial(ask_decoder, test)))
         record["decoder"] = {**summary([asked.pop("hits")], films), **asked}
     return record
-
-
-def study_all(arms: FinishedArms, *, quick: bool = False) -> dict[str, Any]:
-    """Run both forms."""
-    return {**SETTINGS, "forms": {form: study(arms, form, quick=quick) for form in FORMS}}

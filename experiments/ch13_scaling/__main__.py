@@ -29,26 +29,28 @@ from typing import Any
 
 import torch
 
-from experiments.ch05_bert.setup import rounded
-from experiments.ch13_scaling import analysis, plan
-from experiments.ch13_scaling import isoflop_curves as curves
-from experiments.ch13_scaling import prediction as predicting
-from experiments.ch13_scaling.plan import Cell
-from experiments.ch13_scaling.runs import VOCAB_SIZE, RateRule, best_rate, run
-from experiments.common.memory import FinishedArms
+from experiments.ch13_scaling import analysis, isoflop_curves, prediction
+from experiments.ch13_scaling.plan import TUNING_SEED, Cell, Plan, size, step_seconds
+from experiments.ch13_scaling.runs import RateRule, best_rate, run
+from experiments.common.memory import ArmCache
+from experiments.common.records import rounded
 
 Get = Callable[..., Any]
 """Gives the result of an arm: its name, a function and what the function takes."""
+Run = Callable[..., dict[str, Any]]
+"""Trains one cell, as `runs.run`."""
 N_MORE_RATES = 3
 """Further rates tried at most, when the best of a cell is the first or the last."""
 
 
-def tune(get: Get, cell: Cell) -> dict[str, Any]:
+def tune(get: Get, plan: Plan, cell: Cell, run: Run = run) -> dict[str, Any]:
     """Try the rates at one cell, and further ones as long as the best is at an end.
 
     Args:
-        get: Gives arms.
+        get: Gives cache.
+        plan: The rates.
         cell: Size and amount of text.
+        run: Trains.
 
     Returns:
         JSON values: rates, their losses on validation plays, the best, whether it lies inside.
@@ -58,9 +60,9 @@ def tune(get: Get, cell: Cell) -> dict[str, Any]:
     def try_rate(lr: float) -> None:
         """Train at one rate."""
         name = f"tune {analysis.name_of(cell)} rate {lr:g}"
-        losses[lr] = get(name, run, cell, lr, plan.TUNING_SEED, "validation")["loss"]
+        losses[lr] = get(name, run, plan, cell, lr, TUNING_SEED, "validation")["loss"]
 
-    for lr in plan.RATES:
+    for lr in plan.rates:
         try_rate(lr)
     for _ in range(N_MORE_RATES):
         rates = sorted(losses)
@@ -74,7 +76,7 @@ def tune(get: Get, cell: Cell) -> dict[str, Any]:
     return {"rates": rates, "losses": values, "best": lr, "inside": inside}
 
 
-def rate_rule(tuned: dict[Cell, dict[str, Any]]) -> RateRule:
+def rate_rule(plan: Plan, tuned: dict[Cell, dict[str, Any]]) -> RateRule:
     """Fit the rule that gives every run its rate, the held-out ones too."""
     n = [float(analysis.parameters(cell)) for cell in tuned]
     d = [float(plan.n_characters(cell)) for cell in tuned]
@@ -82,22 +84,30 @@ def rate_rule(tuned: dict[Cell, dict[str, Any]]) -> RateRule:
 
 
 def train(
-    get: Get, rule: RateRule, cells: dict[Cell, tuple[int, ...]], *, on_the_way: bool = False
+    get: Get,
+    plan: Plan,
+    rule: RateRule,
+    cells: dict[Cell, tuple[int, ...]],
+    *,
+    run: Run = run,
+    on_the_way: bool = False,
 ) -> dict[Cell, list[Any]]:
     """Train all seeds of some cells and report on the test plays.
 
     Args:
-        get: Gives arms.
+        get: Gives cache.
+        plan: How long runs are.
         rule: Gives the learning rates.
         cells: Seeds by cell.
+        run: Trains.
         on_the_way: Whether to look at the checkpoints of the longest runs.
     """
     return {
         cell: [
             get(
                 f"run {analysis.name_of(cell)} seed {seed}",
-                partial(run, on_the_way=on_the_way and cell.level == plan.LEVELS[-1]),
-                cell, rule(analysis.parameters(cell), plan.n_characters(cell)), seed, "test",
+                partial(run, on_the_way=on_the_way and cell.level == plan.levels[-1]),
+                plan, cell, rule(analysis.parameters(cell), plan.n_characters(cell)), seed, "test",
             )
             for seed in seeds
         ]
@@ -110,9 +120,9 @@ def losses_of(trained: dict[Cell, list[Any]]) -> dict[Cell, list[float]]:
     return {cell: [made["loss"] for made in runs] for cell, runs in trained.items()}
 
 
-def describe(cell: Cell, runs: list[Any]) -> dict[str, Any]:
+def describe(plan: Plan, cell: Cell, runs: list[Any]) -> dict[str, Any]:
     """Put sizes, costs and losses of a trained cell together."""
-    n, n_all, cost = plan.size(cell.width, VOCAB_SIZE)
+    n, n_all, cost = size(cell.width)
     d = plan.n_characters(cell)
     return {
         "width": cell.width, "level": cell.level, "n": n, "n_with_embeddings": n_all, "d": d,
@@ -122,94 +132,78 @@ def describe(cell: Cell, runs: list[Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def recipe() -> dict[str, Any]:
-    """List everything that decides what a run does; another value starts the study anew."""
-    names = (
-        "SEQ_LEN", "BATCH_SIZE", "N_LAYERS", "SHORTEST", "LEVELS", "WIDTHS", "CEILING", "SEEDS",
-        "TUNING_SEED", "TUNING_LEVELS", "RATES", "N_WINDOWS", "INIT_GAIN", "WARMUP_SHARE",
-        "FINAL_LR", "BETAS", "HELD_OUT_WIDTH",
-    )  # fmt: skip
-    return {name.lower(): getattr(plan, name) for name in names}
-
-
-def study(get: Get, *, stop: bool, publish: Callable[[Any], None]) -> dict[str, Any] | None:
+def study(
+    get: Get, plan: Plan, *, stop: bool, publish: Callable[[Any], None], run: Run = run
+) -> dict[str, Any] | None:
     """Tune, train, predict, train what was predicted, compare.
 
     Args:
-        get: Gives arms.
+        get: Gives cache.
+        plan: Sizes, amounts of text, seeds and rates.
         stop: Whether to end before the held-out runs.
         publish: Given the prediction before the first held-out run starts.
+        run: Trains.
 
     Returns:
         The record; None after a stop.
     """
-    tuned = {cell: tune(get, cell) for cell in plan.tuned_cells()}
-    rule = rate_rule(tuned)
-    below = dict.fromkeys(plan.fitted_cells(VOCAB_SIZE), plan.SEEDS)
-    fitted = train(get, rule, below, on_the_way=True)
-    cells, losses = plan.held_out(VOCAB_SIZE), losses_of(fitted)
-    prediction = predicting.checked(get("prediction", predicting.predict, losses, list(cells)))
-    publish(prediction)
+    tuned = {cell: tune(get, plan, cell, run) for cell in plan.tuned_cells()}
+    rule = rate_rule(plan, tuned)
+    below = dict.fromkeys(plan.fitted_cells(), plan.seeds)
+    fitted = train(get, plan, rule, below, run=run, on_the_way=True)
+    cells, losses = plan.held_out(), losses_of(fitted)
+    said = prediction.checked(get("prediction", prediction.predict, plan, losses, list(cells)))
+    publish(said)
     if stop:
         return None
-    later = train(get, rule, cells)
+    later = train(get, plan, rule, cells, run=run)
     return {
         "question": "How does the loss fall with parameters and with text, each read once?",
         "unit": "nats per character of unread test plays",
         "interval": "laws: 95 % over resampled cells; lines and curves: over resampled seeds",
-        "recipe": recipe(),
+        "recipe": plan.recipe(),
         "tuning": [{**cell._asdict(), **made} for cell, made in tuned.items()],
         "rate_rule": {"weights": rule.weights.tolist(), "worst_factor": rule.worst_factor},
-        "cells": [describe(cell, runs) for cell, runs in fitted.items()],
-        **conclusions(fitted),
-        "law": prediction["content"]["law"],
-        "kaplan_law": prediction["content"]["kaplan_law"],
-        "prediction": prediction,
+        "cells": [describe(plan, cell, runs) for cell, runs in fitted.items()],
+        **conclusions(plan, fitted),
+        "law": said["content"]["law"],
+        "kaplan_law": said["content"]["kaplan_law"],
+        "prediction": said,
         "held_out": [
-            describe(cell, runs) | {"started": [made["started"] for made in runs]}
+            describe(plan, cell, runs) | {"started": [made["started"] for made in runs]}
             for cell, runs in later.items()
         ],
-        "misses": predicting.misses(prediction, losses_of(later)),
+        "misses": prediction.misses(said, losses_of(later)),
     }
 
 
-def conclusions(fitted: dict[Cell, list[Any]]) -> dict[str, Any]:
+def conclusions(plan: Plan, fitted: dict[Cell, list[Any]]) -> dict[str, Any]:
     """Read lines, curves and checkpoints off the runs below the ceiling."""
-    losses, longest = losses_of(fitted), plan.LEVELS[-1]
+    losses, longest = losses_of(fitted), plan.levels[-1]
     passed = {
         cell.width: [made["on_the_way"] for made in trained]
         for cell, trained in fitted.items()
         if cell.level == longest
     }
     return {
-        "power_laws": analysis.power_laws(losses),
-        "isoflop": curves.isoflop_record(losses),
-        "schedule": analysis.schedule_record(losses, passed),
+        "power_laws": analysis.power_laws(plan, losses),
+        "isoflop": isoflop_curves.isoflop_record(plan, losses),
+        "schedule": analysis.schedule_record(plan, losses, passed),
     }
 
 
-def shrink() -> None:
-    """Make everything tiny, for a trial."""
-    vars(plan).update(
-        SHORTEST=4, WIDTHS=(16, 24, 32, 48), LEVELS=(1, 2, 4, 8), HELD_OUT_WIDTH=64, SEEDS=(0, 1),
-        RATES=(4e-3, 8e-3, 16e-3), TUNING_LEVELS=(1, 2), CEILING=3.6e9,
-        N_WINDOWS={"validation": 32, "test": 64},
-    )  # fmt: skip
-    vars(analysis)["N_RESAMPLES"], vars(curves)["MIN_SIZES"] = 5, 3
-
-
-def print_plan() -> None:
+def print_plan(plan: Plan) -> None:
     """Measure a step of every size and print what the study will cost."""
-    widths = sorted({*plan.WIDTHS, plan.HELD_OUT_WIDTH})
-    step = {width: plan.step_seconds(width, VOCAB_SIZE) for width in widths}
-    rows = plan.plan_table(VOCAB_SIZE, step)
+    widths = sorted({*plan.widths, plan.held_out_width})
+    step = {width: step_seconds(width) for width in widths}
+    rows = plan.table(step)
     parts = [name for name in rows[0] if name.endswith("minutes")]
     print("width       N  FLOPs/char  ms/step  " + "  ".join(f"{part:>17}" for part in parts))
     for row in rows:
         minutes = "  ".join(f"{row[part]:17.1f}" for part in parts)
         print(
             f"{row['width']:5d} {row['n']:7d}  {row['flops_per_character']:10.2e}  "
-            f"{row['ms_per_step']:7.1f}  {minutes}   steps x {plan.SHORTEST}: "
+            f"{row['ms_per_step']:7.1f}  {minutes}   steps x {plan.shortest}: "
             f"{row['fit: levels']}, held out {row['held out: levels']}"
         )
     total = sum(row[part] for row in rows for part in parts)
@@ -224,26 +218,25 @@ def main() -> None:
     parser.add_argument("--stop-before-held-out", action="store_true")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    if chosen.quick:
-        shrink()
+    plan = Plan.quick() if chosen.quick else Plan()
     if chosen.plan:
-        print_plan()
+        print_plan(plan)
         return
-    arms = FinishedArms("scaling", recipe(), keep=not chosen.quick)
+    cache = ArmCache("scaling", plan.recipe(), keep=plan.keep)
 
     def get(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Compute an arm unless it is there, and say so."""
-        value = arms.get(name, partial(function, *arguments))
+        value = cache.get(name, partial(function, *arguments))
         loss = f", loss {value['loss']:.4f}" if "loss" in value else ""
-        print(f"{arms.cpu_seconds:6.0f} CPU-seconds so far: {name}{loss}", flush=True)
+        print(f"{cache.cpu_seconds:6.0f} CPU-seconds so far: {name}{loss}", flush=True)
         return value
 
-    publish = (lambda made: print(rounded(made))) if chosen.quick else predicting.publish
-    record = study(get, stop=chosen.stop_before_held_out, publish=publish)
+    publish = prediction.publish if plan.keep else (lambda said: print(rounded(said)))
+    record = study(get, plan, stop=chosen.stop_before_held_out, publish=publish)
     if record is None:
         print("stopped: the prediction stands in data/runs/scaling_prediction.json")
         return
-    arms.conclude({**record, "cpu_minutes_total": arms.cpu_seconds / 60})
+    cache.conclude({**record, "cpu_minutes_total": cache.cpu_seconds / 60})
 
 
 if __name__ == "__main__":

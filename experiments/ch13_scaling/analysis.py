@@ -8,24 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.ch13_scaling import plan
-from experiments.ch13_scaling.plan import Cell
-from experiments.ch13_scaling.runs import VOCAB_SIZE
-from pretrain_lab.scaling.bootstrap import bootstrap_laws, percentiles, r_squared, residuals
+from experiments.ch13_scaling.plan import Cell, Plan, size
+from pretrain_lab.scaling.bootstrap import bootstrap_laws, r_squared, residuals
 from pretrain_lab.scaling.isoflop import power_law
 from pretrain_lab.scaling.laws import Law, Runs, fit_law
+from pretrain_lab.statistics.intervals import percentiles
 
 Losses = Mapping[Cell, list[float]]
 """Loss of each seed by cell."""
-N_RESAMPLES = 1000
 
 
 def parameters(cell: Cell) -> int:
     """Give N of a cell, without embeddings."""
-    return plan.size(cell.width, VOCAB_SIZE)[0]
+    return size(cell.width)[0]
 
 
-def to_runs(losses: Losses) -> Runs:
+def to_runs(plan: Plan, losses: Losses) -> Runs:
     """Put cells into columns, one row for each seed."""
     rows = [
         (parameters(cell), plan.n_characters(cell), loss)
@@ -36,10 +34,13 @@ def to_runs(losses: Losses) -> Runs:
     return Runs(n, d, loss)
 
 
-def law_record(runs: Runs, fit: Callable[..., Any]) -> tuple[Any, list[Any], dict[str, Any]]:
+def law_record(
+    plan: Plan, runs: Runs, fit: Callable[..., Any]
+) -> tuple[Any, list[Any], dict[str, Any]]:
     """Fit one form of law and say how sure it is.
 
     Args:
+        plan: How often is resampled.
         runs: All runs of the fit.
         fit: `fit_law` or `fit_kaplan`.
 
@@ -48,7 +49,7 @@ def law_record(runs: Runs, fit: Callable[..., Any]) -> tuple[Any, list[Any], dic
     """
     law = fit(runs)
     drawn = bootstrap_laws(
-        runs, partial(fit, near=law), rng=np.random.default_rng(13), n_resamples=N_RESAMPLES
+        runs, partial(fit, near=law), rng=np.random.default_rng(13), n_resamples=plan.n_resamples
     )
     made: dict[str, Any] = {
         name: [value, *percentiles([getattr(other, name) for other in drawn])]
@@ -75,7 +76,7 @@ def redraw(losses: Losses, rng: np.random.Generator) -> dict[Cell, list[float]]:
     return {cell: rng.choice(seeds, size=len(seeds)).tolist() for cell, seeds in losses.items()}
 
 
-def power_laws(losses: Losses) -> dict[str, Any]:
+def power_laws(plan: Plan, losses: Losses) -> dict[str, Any]:
     """Fit straight lines: loss over text for each size, loss over size for each amount of text."""
     found: dict[str, Any] = {"over_text": {}, "over_size": {}}
     for kind, axis in (("over_text", 0), ("over_size", 1)):
@@ -83,37 +84,43 @@ def power_laws(losses: Losses) -> dict[str, Any]:
             mine = {cell: seeds for cell, seeds in losses.items() if cell[axis] == fixed}
             if len(mine) < 4:
                 continue
-            runs = to_runs(mine)
+            runs = to_runs(plan, mine)
             x = runs.d if kind == "over_text" else runs.n
-            found[kind][str(fixed)] = line(x, mine)
+            found[kind][str(fixed)] = line(plan, x, mine)
     return found
 
 
-def line(x: NDArray[np.float64], losses: Losses) -> dict[str, Any]:
+def line(plan: Plan, x: NDArray[np.float64], losses: Losses) -> dict[str, Any]:
     """Fit one straight line; exponent with an interval over redrawn seeds, R², number of points."""
-    rng, law = np.random.default_rng(23), power_law(x, to_runs(losses).loss)
-    drawn = [power_law(x, to_runs(redraw(losses, rng)).loss).exponent for _ in range(N_RESAMPLES)]
+    rng, law = np.random.default_rng(23), power_law(x, to_runs(plan, losses).loss)
+    drawn = [
+        power_law(x, to_runs(plan, redraw(losses, rng)).loss).exponent
+        for _ in range(plan.n_resamples)
+    ]
     return {
         "constant": law.constant, "exponent": [law.exponent, *percentiles(drawn)],
         "r_squared": law.r_squared, "n_cells": len(losses),
     }  # fmt: skip
 
 
-def schedule_record(losses: Losses, passed: Mapping[int, list[dict[str, float]]]) -> dict[str, Any]:
+def schedule_record(
+    plan: Plan, losses: Losses, passed: Mapping[int, list[dict[str, float]]]
+) -> dict[str, Any]:
     """Compare runs that ended with checkpoints of longer runs at the same amount of text.
 
     Args:
+        plan: What was trained.
         losses: Of the fit's runs.
         passed: By width, the losses on the way of each seed's longest run.
 
     Returns:
         JSON values: both losses by cell, and the law fitted to either kind.
     """
-    longest = plan.LEVELS[-1]
+    longest = plan.levels[-1]
     ended: dict[Cell, list[float]] = {}
     stopped: dict[Cell, list[float]] = {}
     for width, seeds in passed.items():
-        for level in plan.LEVELS:
+        for level in plan.levels:
             cell = Cell(width, level)
             ended[cell] = losses[cell]
             last = level == longest
@@ -121,6 +128,6 @@ def schedule_record(losses: Losses, passed: Mapping[int, list[dict[str, float]]]
     pairs = {name_of(cell): {"ended": ended[cell], "on_the_way": stopped[cell]} for cell in ended}
     return {
         "cells": pairs,
-        "law, ended": law_record(to_runs(ended), fit_law)[2],
-        "law, on the way": law_record(to_runs(stopped), fit_law)[2],
+        "law, ended": law_record(plan, to_runs(plan, ended), fit_law)[2],
+        "law, on the way": law_record(plan, to_runs(plan, stopped), fit_law)[2],
     }

@@ -6,51 +6,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.ch13_scaling import analysis, plan
 from experiments.ch13_scaling.analysis import Losses, redraw, to_runs
-from experiments.ch13_scaling.runs import VOCAB_SIZE
-from pretrain_lab.scaling.bootstrap import percentiles
+from experiments.ch13_scaling.plan import Plan, size
 from pretrain_lab.scaling.isoflop import SizeRuns, isoflop_curve, isoflop_minimum, power_law
+from pretrain_lab.statistics.intervals import percentiles
 
 N_LEVELS = 8
-MIN_SIZES = 4
-"""Sizes on a curve of equal compute, at least."""
 
 
-def by_width(losses: Losses) -> dict[int, SizeRuns]:
+def by_width(plan: Plan, losses: Losses) -> dict[int, SizeRuns]:
     """Put the runs of each size together, one row for each seed."""
     found = {}
     for width in sorted({cell.width for cell in losses}):
-        mine = to_runs({cell: seeds for cell, seeds in losses.items() if cell.width == width})
-        n, _, cost = plan.size(width, VOCAB_SIZE)
+        mine = to_runs(plan, {cell: seeds for cell, seeds in losses.items() if cell.width == width})
+        n, _, cost = size(width)
         found[width] = SizeRuns(n, cost, mine.d, mine.loss)
     return {width: runs for width, runs in found.items() if len(np.unique(runs.d)) >= 3}
 
 
-def minima(losses: Losses, levels: list[float]) -> list[list[float]]:
+def minima(plan: Plan, losses: Losses, levels: list[float]) -> list[list[float]]:
     """Give [best N, its loss, whether it lies inside] at each compute; no bend gives three NaN."""
-    sizes, found = by_width(losses), []
+    sizes, found = by_width(plan, losses), []
     for flops in levels:
         lowest = isoflop_minimum(*isoflop_curve(sizes, flops))
         found.append([float("nan")] * 3 if lowest is None else [float(v) for v in lowest])
     return found
 
 
-def isoflop_record(losses: Losses) -> dict[str, Any]:
+def isoflop_record(plan: Plan, losses: Losses) -> dict[str, Any]:
     """Read the curves of equal compute off the grid, with the best size of each.
 
     Args:
+        plan: What was trained.
         losses: Of the fit's runs.
 
     Returns:
         JSON values: the curves with their minima (intervals over redrawn seeds), and the power of
         compute with which the best size grows over the curves whose minimum lies inside.
     """
-    sizes = by_width(losses)
-    levels = [plan.CEILING / 2**k for k in range(N_LEVELS, -1, -1)]
-    levels = [c for c in levels if len(isoflop_curve(sizes, c)[0]) >= MIN_SIZES]
-    rng, found = np.random.default_rng(19), np.array(minima(losses, levels))
-    again = np.array([minima(redraw(losses, rng), levels) for _ in range(analysis.N_RESAMPLES)])
+    sizes = by_width(plan, losses)
+    levels = [plan.ceiling / 2**k for k in range(N_LEVELS, -1, -1)]
+    levels = [c for c in levels if len(isoflop_curve(sizes, c)[0]) >= plan.min_sizes]
+    rng, found = np.random.default_rng(19), np.array(minima(plan, losses, levels))
+    again = np.array([minima(plan, redraw(losses, rng), levels) for _ in range(plan.n_resamples)])
     curves = [
         curve_record(isoflop_curve(sizes, flops), found[i], again[:, i, 0]) | {"flops": flops}
         for i, flops in enumerate(levels)

@@ -8,6 +8,7 @@ fit; those above it are held out and predicted before they are trained.
 import statistics
 import time
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,24 +22,14 @@ from pretrain.training import make_optimizer, train_step
 from pretrain_lab.scaling.flops import TRAINING, gpt_flops
 
 SEQ_LEN, BATCH_SIZE, N_LAYERS = 64, 8, 2
-SHORTEST = 429  # steps; sixteen times as many read the training plays once
-LEVELS: tuple[int, ...] = (1, 2, 4, 8, 16)
-WIDTHS: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128)
-CEILING = 2.7e12
-"""Training FLOPs; no run of the fit takes more."""
-SEEDS: tuple[int, ...] = (0, 1, 2)
+VOCAB_SIZE = 64  # 62 characters, [PAD] and [MASK]; `runs.plays` checks it
 TUNING_SEED = 10
-TUNING_LEVELS: tuple[int, ...] = (1, 4)
-RATES: tuple[float, ...] = (2e-3, 4e-3, 8e-3, 16e-3, 32e-3)
-N_WINDOWS: dict[str, int] = {"validation": 1024, "test": 2048}
-"""Unread windows on which losses are taken, the same for all runs."""
 INIT_GAIN = 0.64
 WARMUP_SHARE, FINAL_LR = 0.05, 0.02
 BETAS = (0.9, 0.99)
 """A batch is only 512 characters, so AdamW averages over more of them than with the book's 0.95.
 Tried once on validation plays: 0.99 was better by 0.01 and 0.02 nats at widths 16 and 64 after 429
 steps, and worse by 0.01 at width 16 after 1,716. One value serves all runs."""
-HELD_OUT_WIDTH = 208
 
 
 class Cell(NamedTuple):
@@ -46,73 +37,139 @@ class Cell(NamedTuple):
 
     width: int
     level: int
-    """Steps, as a multiple of SHORTEST."""
+    """Steps, as a multiple of the plan's shortest run."""
 
 
-def n_steps(cell: Cell) -> int:
-    """Give the updates of a cell."""
-    return SHORTEST * cell.level
-
-
-def n_characters(cell: Cell) -> int:
-    """Give D: the characters that a run of the cell predicts, each once."""
-    return n_steps(cell) * BATCH_SIZE * SEQ_LEN
-
-
-def make_model(width: int, vocab_size: int) -> GPT:
+def make_model(width: int) -> GPT:
     """Make an untrained GPT of a width; heads are 16 wide, weights drawn with std ~ 1/sqrt(width).
 
     Args:
         width: d_model; the number of blocks is the same for all.
-        vocab_size: Characters and special tokens V.
     """
     return GPT(
-        vocab_size, d_model=width, n_layers=N_LAYERS, n_heads=max(1, width // 16),
+        VOCAB_SIZE, d_model=width, n_layers=N_LAYERS, n_heads=max(1, width // 16),
         max_len=SEQ_LEN, init_std=INIT_GAIN / width**0.5,
     )  # fmt: skip
 
 
 @cache
-def size(width: int, vocab_size: int) -> tuple[int, int, int]:
-    """Give N without embeddings, N with them, and training FLOPs per character.
-
-    Args:
-        width: d_model.
-        vocab_size: Characters and special tokens V.
-    """
+def size(width: int) -> tuple[int, int, int]:
+    """Give N without embeddings, N with them, and training FLOPs per character of a width."""
     with torch.device("meta"):
-        model = make_model(width, vocab_size)
+        model = make_model(width)
     total = sum(parameter.numel() for parameter in model.parameters())
     tables = sum(parameter.numel() for parameter in model.embeddings.parameters())
     return total - tables, total, TRAINING * gpt_flops(model, SEQ_LEN) // SEQ_LEN
 
 
-def flops(cell: Cell, vocab_size: int) -> int:
-    """Count the training of a cell, attention scores and head included."""
-    return n_characters(cell) * size(cell.width, vocab_size)[2]
+@dataclass(frozen=True)
+class Plan:
+    """Sizes, amounts of text, seeds and rates."""
 
+    shortest: int = 429
+    """Steps; sixteen times as many read the training plays once."""
+    levels: tuple[int, ...] = (1, 2, 4, 8, 16)
+    widths: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128)
+    ceiling: float = 2.7e12
+    """Training FLOPs; no run of the fit takes more."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    tuning_levels: tuple[int, ...] = (1, 4)
+    rates: tuple[float, ...] = (2e-3, 4e-3, 8e-3, 16e-3, 32e-3)
+    n_windows: Mapping[str, int] = field(default_factory=lambda: {"validation": 1024, "test": 2048})
+    """Unread windows on which losses are taken, the same for all runs."""
+    held_out_width: int = 208
+    n_resamples: int = 1000
+    min_sizes: int = 4
+    """Sizes on a curve of equal compute, at least."""
+    keep: bool = True
 
-def fitted_cells(vocab_size: int) -> list[Cell]:
-    """List the cells below the ceiling, cheap ones first."""
-    cells = [Cell(width, level) for width in WIDTHS for level in LEVELS]
-    below = [cell for cell in cells if flops(cell, vocab_size) <= CEILING]
-    return sorted(below, key=lambda cell: flops(cell, vocab_size))
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Make everything tiny."""
+        return cls(
+            shortest=4, widths=(16, 24, 32, 48), levels=(1, 2, 4, 8), held_out_width=64,
+            seeds=(0, 1), rates=(4e-3, 8e-3, 16e-3), tuning_levels=(1, 2), ceiling=3.6e9,
+            n_windows={"validation": 32, "test": 64}, n_resamples=5, min_sizes=3, keep=False,
+        )  # fmt: skip
 
+    def recipe(self) -> dict[str, Any]:
+        """List everything that decides what a run does; another value starts the study anew."""
+        drop = ("n_resamples", "min_sizes", "keep")
+        return {
+            "seq_len": SEQ_LEN, "batch_size": BATCH_SIZE, "n_layers": N_LAYERS,
+            "tuning_seed": TUNING_SEED, "init_gain": INIT_GAIN, "warmup_share": WARMUP_SHARE,
+            "final_lr": FINAL_LR, "betas": BETAS,
+            **{name: value for name, value in asdict(self).items() if name not in drop},
+        }  # fmt: skip
 
-def held_out(vocab_size: int) -> dict[Cell, tuple[int, ...]]:
-    """List the predicted cells with their seeds: those of the grid above the ceiling, and the last.
+    def n_steps(self, cell: Cell) -> int:
+        """Give the updates of a cell."""
+        return self.shortest * cell.level
 
-    The last one is beyond all sizes of the fit, reads everything, and is the main prediction.
-    """
-    cells = [Cell(width, level) for width in WIDTHS for level in LEVELS]
-    above = [cell for cell in cells if flops(cell, vocab_size) > CEILING]
-    seeds: dict[Cell, tuple[int, ...]] = dict.fromkeys(above, SEEDS[:1])
-    return seeds | {Cell(HELD_OUT_WIDTH, LEVELS[-1]): SEEDS}
+    def n_characters(self, cell: Cell) -> int:
+        """Give D: the characters that a run of the cell predicts, each once."""
+        return self.n_steps(cell) * BATCH_SIZE * SEQ_LEN
 
+    def flops(self, cell: Cell) -> int:
+        """Count the training of a cell, attention scores and head included."""
+        return self.n_characters(cell) * size(cell.width)[2]
 
-def tuned_cells() -> list[Cell]:
-    """List the cells at which all learning rates are tried; the same effort for every size."""
-    return [Cell(width, level) for level in TUNING_LEVELS for width in WIDTHS]
+    def cells(self) -> list[Cell]:
+        """List the grid."""
+        return [Cell(width, level) for width in self.widths for level in self.levels]
+
+    def fitted_cells(self) -> list[Cell]:
+        """List the cells below the ceiling, cheap ones first."""
+        below = [cell for cell in self.cells() if self.flops(cell) <= self.ceiling]
+        return sorted(below, key=self.flops)
+
+    def held_out(self) -> dict[Cell, tuple[int, ...]]:
+        """List the predicted cells with their seeds: the grid above the ceiling, and the last.
+
+        The last one is beyond all sizes of the fit, reads everything, and is the main prediction.
+        """
+        above = [cell for cell in self.cells() if self.flops(cell) > self.ceiling]
+        seeds: dict[Cell, tuple[int, ...]] = dict.fromkeys(above, self.seeds[:1])
+        return seeds | {Cell(self.held_out_width, self.levels[-1]): self.seeds}
+
+    def tuned_cells(self) -> list[Cell]:
+        """List the cells at which all learning rates are tried; the same effort for every size."""
+        return [Cell(width, level) for level in self.tuning_levels for width in self.widths]
+
+    def run_seconds(self, cell: Cell, seconds_per_step: float, n_windows: int) -> float:
+        """Estimate a run: its steps, and reading the unread windows, a third of a step's work."""
+        return seconds_per_step * (self.n_steps(cell) + n_windows / BATCH_SIZE / TRAINING)
+
+    def table(self, step: Mapping[int, float]) -> list[dict[str, Any]]:
+        """Say for each size what is trained and how long it will take.
+
+        Args:
+            step: Seconds of a training step by width.
+
+        Returns:
+            One row per width: sizes, amounts of text, runs, and CPU-minutes of the three parts.
+        """
+        rows = []
+        for width in sorted({*self.widths, self.held_out_width}):
+            parts: dict[str, Mapping[Cell, tuple[Any, ...]]] = {
+                "tuning": dict.fromkeys(self.tuned_cells(), self.rates),
+                "fit": dict.fromkeys(self.fitted_cells(), self.seeds),
+                "held out": self.held_out(),
+            }
+            row: dict[str, Any] = {
+                "width": width, "n": size(width)[0], "flops_per_character": size(width)[2],
+                "ms_per_step": 1000 * step[width],
+            }  # fmt: skip
+            for name, cells in parts.items():
+                read = self.n_windows["validation" if name == "tuning" else "test"]
+                mine = {cell: runs for cell, runs in cells.items() if cell.width == width}
+                row[f"{name}: levels"] = [cell.level for cell in mine]
+                row[f"{name}: minutes"] = sum(
+                    len(runs) * self.run_seconds(cell, step[width], read) / 60
+                    for cell, runs in mine.items()
+                )
+            rows.append(row)
+        return rows
 
 
 class OnePass:
@@ -149,11 +206,11 @@ class OnePass:
         return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
 
 
-def step_seconds(width: int, vocab_size: int, n_timed: int = 8) -> float:
+def step_seconds(width: int, n_timed: int = 8) -> float:
     """Measure the processor time of a training step, the median of a few."""
-    model, generator = make_model(width, vocab_size), Generator().manual_seed(0)
+    model, generator = make_model(width), Generator().manual_seed(0)
     length = (2 + n_timed) * BATCH_SIZE * SEQ_LEN + 1
-    loss = OnePass(torch.randint(vocab_size, (length,), generator=generator), generator)
+    loss = OnePass(torch.randint(VOCAB_SIZE, (length,), generator=generator), generator)
     optimizer = make_optimizer(model, lr=1e-3, betas=BETAS, weight_decay=0.1)
     times = []
     for _ in range(2 + n_timed):
@@ -161,41 +218,3 @@ def step_seconds(width: int, vocab_size: int, n_timed: int = 8) -> float:
         train_step(model, loss, optimizer, generator, clip_norm=1.0)
         times.append(time.process_time() - started)
     return statistics.median(times[2:])
-
-
-def run_seconds(cell: Cell, seconds_per_step: float, n_windows: int) -> float:
-    """Estimate a run: its steps, and reading the unread windows, a third of a step's work each."""
-    return seconds_per_step * (n_steps(cell) + n_windows / BATCH_SIZE / TRAINING)
-
-
-def plan_table(vocab_size: int, step: dict[int, float]) -> list[dict[str, Any]]:
-    """Say for each size what is trained and how long it will take.
-
-    Args:
-        vocab_size: Characters and special tokens V.
-        step: Seconds of a training step by width.
-
-    Returns:
-        One row per width: sizes, amounts of text, runs, and CPU-minutes of the three parts.
-    """
-    rows = []
-    for width in sorted({*WIDTHS, HELD_OUT_WIDTH}):
-        parts: dict[str, Mapping[Cell, tuple[Any, ...]]] = {
-            "tuning": dict.fromkeys(tuned_cells(), RATES),
-            "fit": dict.fromkeys(fitted_cells(vocab_size), SEEDS),
-            "held out": held_out(vocab_size),
-        }
-        row: dict[str, Any] = {
-            "width": width, "n": size(width, vocab_size)[0],
-            "flops_per_character": size(width, vocab_size)[2],
-            "ms_per_step": 1000 * step[width],
-        }  # fmt: skip
-        for name, cells in parts.items():
-            read = N_WINDOWS["validation" if name == "tuning" else "test"]
-            mine = {cell: runs for cell, runs in cells.items() if cell.width == width}
-            row[f"{name}: levels"] = [cell.level for cell in mine]
-            row[f"{name}: minutes"] = sum(
-                len(runs) * run_seconds(cell, step[width], read) / 60 for cell, runs in mine.items()
-            )
-        rows.append(row)
-    return rows

@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from experiments.ch05_bert.setup import rounded
-from experiments.ch13_scaling import plan
 from experiments.ch13_scaling.analysis import Losses, law_record, name_of, parameters, to_runs
-from experiments.ch13_scaling.plan import Cell
-from experiments.ch13_scaling.runs import VOCAB_SIZE
+from experiments.ch13_scaling.plan import Cell, Plan
+from experiments.common.records import rounded
 from pretrain.run_state import replacing
 from pretrain_lab.paths import RUNS
-from pretrain_lab.scaling.bootstrap import AnyLaw, percentiles, residuals
+from pretrain_lab.scaling.bootstrap import AnyLaw, residuals
 from pretrain_lab.scaling.isoflop import power_law
 from pretrain_lab.scaling.laws import Runs, fit_kaplan, fit_law
+from pretrain_lab.statistics.intervals import percentiles
 
 
 def predicted(
-    law: AnyLaw, drawn: list[Any], runs: Runs, cells: list[Cell]
+    plan: Plan, law: AnyLaw, drawn: list[Any], runs: Runs, cells: list[Cell]
 ) -> dict[str, list[float]]:
     """Predict the loss of single runs, with 95 % intervals.
 
@@ -30,6 +29,7 @@ def predicted(
     the interval holds doubt about the law and noise between runs, but not that its form is wrong.
 
     Args:
+        plan: How long runs are.
         law: Fitted to all runs.
         drawn: Its bootstrap.
         runs: The runs of the fit.
@@ -47,39 +47,40 @@ def predicted(
     return found
 
 
-def frontier(losses: Losses) -> tuple[list[float], list[float]]:
+def frontier(plan: Plan, losses: Losses) -> tuple[list[float], list[float]]:
     """List the cells that no cheaper one beats: compute, and mean loss over seeds."""
-    cells = sorted(losses, key=lambda cell: plan.flops(cell, VOCAB_SIZE))
+    cells = sorted(losses, key=plan.flops)
     compute: list[float] = []
     best: list[float] = []
     for cell in cells:
         loss = float(np.mean(losses[cell]))
         if not best or loss < best[-1]:
-            compute.append(float(plan.flops(cell, VOCAB_SIZE)))
+            compute.append(float(plan.flops(cell)))
             best.append(loss)
     return compute, best
 
 
-def predict(losses: Losses, cells: list[Cell]) -> dict[str, Any]:
+def predict(plan: Plan, losses: Losses, cells: list[Cell]) -> dict[str, Any]:
     """Say what the held-out runs will lose, before they are trained.
 
     Args:
+        plan: How long runs are.
         losses: Of the fit's runs.
         cells: The held-out cells.
 
     Returns:
         JSON values: the prediction of three ways, the main one first; their hash, and the time.
     """
-    runs = to_runs(losses)
-    law, drawn, made = law_record(runs, fit_law)
-    other, others, kaplan = law_record(runs, fit_kaplan)
-    line = power_law(*map(np.array, frontier(losses)))
+    runs = to_runs(plan, losses)
+    law, drawn, made = law_record(plan, runs, fit_law)
+    other, others, kaplan = law_record(plan, runs, fit_kaplan)
+    line = power_law(*map(np.array, frontier(plan, losses)))
     content = rounded({
         "law": made, "kaplan_law": kaplan,
-        "main": predicted(law, drawn, runs, cells),
-        "kaplan": predicted(other, others, runs, cells),
+        "main": predicted(plan, law, drawn, runs, cells),
+        "kaplan": predicted(plan, other, others, runs, cells),
         "compute line": {
-            name_of(cell): line.constant * plan.flops(cell, VOCAB_SIZE) ** line.exponent
+            name_of(cell): line.constant * plan.flops(cell) ** line.exponent
             for cell in cells
         },
     })  # fmt: skip

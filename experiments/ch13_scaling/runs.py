@@ -12,13 +12,20 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from experiments.ch05_bert.setup import load_ids
-from experiments.ch13_scaling import plan
-from experiments.ch13_scaling.plan import Cell, OnePass
+from experiments.ch13_scaling.plan import (
+    BETAS,
+    FINAL_LR,
+    SEQ_LEN,
+    VOCAB_SIZE,
+    WARMUP_SHARE,
+    Cell,
+    OnePass,
+    Plan,
+    make_model,
+)
 from pretrain.evaluation import evaluating
 from pretrain.gpt import GPT
 from pretrain.training import fit
-
-VOCAB_SIZE = 64  # 62 characters, [PAD] and [MASK]; `plays` checks it
 
 
 @cache
@@ -34,18 +41,16 @@ def plays() -> dict[str, Tensor]:
     return ids
 
 
-@cache
-def unread(split: str) -> Tensor:
-    """Take the windows on which losses are computed, int64 (n, T + 1), spread over the plays."""
-    windows = plays()[split].unfold(0, plan.SEQ_LEN + 1, plan.SEQ_LEN)
-    n = min(plan.N_WINDOWS[split], len(windows))
+def unread(split: str, n: int) -> Tensor:
+    """Take n windows on which losses are computed, int64 (n, T + 1), spread over the plays."""
+    windows = plays()[split].unfold(0, SEQ_LEN + 1, SEQ_LEN)
+    n = min(n, len(windows))
     return windows[torch.linspace(0, len(windows) - 1, n).long()]
 
 
 @torch.no_grad()
-def unread_loss(model: GPT, split: str) -> float:
+def unread_loss(model: GPT, windows: Tensor) -> float:
     """Give the mean loss over every position of the unread windows, nats per character."""
-    windows = unread(split)
     total = 0.0
     with evaluating(model):
         for batch in torch.split(windows, 64):
@@ -55,11 +60,12 @@ def unread_loss(model: GPT, split: str) -> float:
 
 
 def run(
-    cell: Cell, lr: float, seed: int, split: str, *, on_the_way: bool = False
+    plan: Plan, cell: Cell, lr: float, seed: int, split: str, *, on_the_way: bool = False
 ) -> dict[str, Any]:
     """Train one cell from nothing, with a schedule that ends where its text ends.
 
     Args:
+        plan: How long the shortest run is, and how much is read at the end.
         cell: Size and amount of text.
         lr: Peak learning rate.
         seed: Of the weights, and of which windows are read in which order.
@@ -72,31 +78,31 @@ def run(
     """
     started, cpu_started = time.time(), time.process_time()
     torch.manual_seed(seed)
-    model = plan.make_model(cell.width, VOCAB_SIZE)
+    model = make_model(cell.width)
     loss = OnePass(plays()["train"], Generator().manual_seed(1000 + seed))
-    passed: dict[str, float] = {}
+    windows, passed = unread(split, plan.n_windows[split]), dict[str, float]()
     calls = iter(range(1, cell.level + 1))
 
     def look(model: torch.nn.Module) -> float:
         """Take the loss where a shorter run would end; nothing elsewhere."""
         level = next(calls)
-        if level in plan.LEVELS and level < cell.level:
-            passed[str(level)] = unread_loss(model, split)  # type: ignore[arg-type]
+        if level in plan.levels and level < cell.level:
+            passed[str(level)] = unread_loss(model, windows)  # type: ignore[arg-type]
         return math.nan
 
     steps = plan.n_steps(cell)
     try:
         fit(
-            model, loss, n_steps=steps, lr=lr, n_warmup=round(plan.WARMUP_SHARE * steps),
-            final_lr=plan.FINAL_LR, betas=plan.BETAS, generator=Generator(), progress=False,
-            evaluate=look if on_the_way else None, evaluate_every=plan.SHORTEST,
+            model, loss, n_steps=steps, lr=lr, n_warmup=round(WARMUP_SHARE * steps),
+            final_lr=FINAL_LR, betas=BETAS, generator=Generator(), progress=False,
+            evaluate=look if on_the_way else None, evaluate_every=plan.shortest,
         )  # fmt: skip
-        final = unread_loss(model, split)
+        final = unread_loss(model, windows)
     except FloatingPointError:  # a rate that is too high; no better than a guess
         final = math.log(VOCAB_SIZE)
     return {
         "loss": final, "on_the_way": passed, "lr": lr, "n_characters": plan.n_characters(cell),
-        "n_read": loss.n_taken * plan.SEQ_LEN, "started": started,
+        "n_read": loss.n_taken * SEQ_LEN, "started": started,
         "cpu_seconds": time.process_time() - cpu_started,
     }  # fmt: skip
 

@@ -18,12 +18,11 @@ from typing import Any
 
 import torch
 
-from experiments.ch08_labels import data as label_data
-from experiments.ch08_labels.data import films_of
 from experiments.ch14_efficiency import latency, pronouns
 from experiments.ch14_efficiency import smaller_models as smaller
-from experiments.common.in_context_statistics import compare, summary
-from experiments.common.memory import FinishedArms
+from experiments.ch14_efficiency.smaller_models import Plan
+from experiments.common.memory import ArmCache
+from experiments.common.statistics import compare, summary
 
 PAIRS = (
     ("student, more marks", "student, labels"), ("student, marks", "student, labels"),
@@ -35,13 +34,13 @@ PAIRS = (
 """What is compared beside each way with the teacher: first minus second."""
 
 
-def results(runs: list[dict[str, str]]) -> dict[str, Any]:
+def results(runs: list[dict[str, str]], films: list[str]) -> dict[str, Any]:
     """Give accuracies and paired differences, films and seeds resampled.
 
     Args:
         runs: Hits by way, one dictionary a seed.
+        films: The film of each sentence.
     """
-    films = films_of("test")
     hits = {name: [run[name] for run in runs] for name in runs[0]}
     less = partial(compare, groups=films, same_draws=True)
     return {
@@ -53,41 +52,29 @@ def results(runs: list[dict[str, str]]) -> dict[str, Any]:
     }
 
 
-def shrink() -> None:
-    """Make everything tiny, for a trial."""
-    label_data.SIZES.update(train=400, validation=20, test=40)
-    vars(smaller).update(
-        N_LABELS=16, N_TEXTS=32, STUDENT_STEPS=2, RETUNE_STEPS=1, SEEDS=(0, 1),
-        RATES=smaller.RATES[:1], BLOCKS=smaller.BLOCKS[:1],
-    )  # fmt: skip
-    smaller.TEACHER["n_steps"] = 2
-
-
 def main() -> None:
     """Run what is missing, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a trial that writes nothing")
-    quick: bool = parser.parse_args().quick
+    plan = Plan.quick() if parser.parse_args().quick else Plan()
     torch.set_num_threads(1)
-    if quick:
-        shrink()
-    settings = {module.__name__: module.SETTINGS for module in (smaller, latency, pronouns)}
-    arms = FinishedArms("efficiency", settings, keep=not quick)
-    student = arms.get("student", smaller.try_students)
+    settings = [plan.settings(), latency.settings(plan), pronouns.SETTINGS]
+    cache = ArmCache("efficiency", settings, keep=plan.keep)
+    student = cache.get("student", partial(smaller.try_students, plan))
     chosen = student["chosen"]
-    costs = arms.get("costs", partial(latency.measure, chosen["blocks"], quick=quick))
-    memory = arms.get("memory", latency.memory)
+    costs = cache.get("costs", partial(latency.measure, plan, chosen["blocks"]))
+    memory = cache.get("memory", latency.memory)
     runs = []
-    for seed in smaller.SEEDS:
-        runs.append(arms.get(f"seed {seed}", partial(smaller.run_seed, seed, chosen)))
-        print(f"seed {seed}: {arms.cpu_seconds:.0f} CPU-seconds so far", flush=True)
-    decoder = {} if quick else arms.get("decoder", pronouns.ask_decoder)
-    arms.conclude({
+    for seed in plan.seeds:
+        runs.append(cache.get(f"seed {seed}", partial(smaller.run_seed, plan, seed, chosen)))
+        print(f"seed {seed}: {cache.cpu_seconds:.0f} CPU-seconds so far", flush=True)
+    decoder = {} if not plan.keep else cache.get("decoder", pronouns.ask_decoder)
+    cache.conclude({
         "question": "What does a smaller model keep, and what does it cost?",
         "interval": "95 %, films and seeds resampled; times: middle half of the turns",
-        "model": "all-MiniLM-L6-v2, fine-tuned", **smaller.SETTINGS, "student": student,
-        **results(runs), "costs": costs, "memory": memory,
-        "pronouns": {"decoder": decoder, "counts": arms.get("counts", pronouns.count_pronouns)},
+        "model": "all-MiniLM-L6-v2, fine-tuned", **plan.settings(), "student": student,
+        **results(runs, plan.sentences.films("test")), "costs": costs, "memory": memory,
+        "pronouns": {"decoder": decoder, "counts": cache.get("counts", pronouns.count_pronouns)},
     })  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bytes, processor time and memory of the models, side by side (`efficiency.py`).
+"""Bytes, processor time and memory of the models, side by side.
 
 Every way reads the same ids once in each turn, and each time is divided by that of the full model
 in the same turn. Weights are MiniLM's, untuned, for neither bytes nor time depend on the tuning.
@@ -20,10 +20,10 @@ from safetensors.torch import save
 from torch import Generator, Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
-from experiments.ch08_labels.data import labelled
 from experiments.ch14_efficiency.smaller_models import (
     KEPT,
     ZEROS,
+    Plan,
     classifier,
     cut,
     drawn_like,
@@ -36,8 +36,11 @@ SHAPES = {"one": (1, 32), "many": (32, 32)}
 """Texts, and tokens of each."""
 STEP = (16, 48)
 """Texts and tokens of the training step whose memory is followed, as in chapter 9."""
-N_TURNS = 15
-SETTINGS: dict[str, Any] = {"shapes": SHAPES, "n_turns": N_TURNS, "step": STEP}
+
+
+def settings(plan: Plan) -> dict[str, Any]:
+    """Write what the record states."""
+    return {"shapes": SHAPES, "n_turns": plan.n_turns, "step": STEP}
 
 
 class SparseLinear(nn.Module):
@@ -101,19 +104,19 @@ def file_bytes(model: nn.Module) -> int:
     return len(save(tensors)) + biases + sum(layer.bytes for layer in layers)
 
 
-def measure(blocks: list[int], *, quick: bool = False) -> dict[str, Any]:
+def measure(plan: Plan, blocks: list[int]) -> dict[str, Any]:
     """Weigh and time every way.
 
     Args:
+        plan: Its sentences, and the number of turns.
         blocks: Of the student.
-        quick: Two turns.
 
     Returns:
         Bytes by way, parameters that are left, and for one text and for many the multiples of the
         full model's time: median and ends of the middle half.
     """
     models = make_models(blocks)
-    words, known = words_model(), labelled("train")
+    words, known = words_model(), plan.sentences.of("train")
     words.fit([r.sentence for r in known[:256]], [r.label for r in known[:256]])
     times: dict[str, Any] = {}
     for shape, (n, n_tokens) in SHAPES.items():
@@ -123,9 +126,9 @@ def measure(blocks: list[int], *, quick: bool = False) -> dict[str, Any]:
             **{name: partial(model, ids) for name, model in models.items()},
             "words": partial(words.predict, texts),
         }
-        times[shape] = in_turns(ways, 2 if quick else N_TURNS)
+        times[shape] = in_turns(ways, plan.n_turns)
     return {
-        **SETTINGS,
+        **settings(plan),
         "bytes": {
             **{name: file_bytes(model) for name, model in models.items()},
             "words": len(pickle.dumps(words)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which pronoun a published decoder expects after a word (`efficiency.py`).
+"""Which pronoun a published decoder expects after a word.
 
 A decoder has no blanks: both sentences are written out, and the more probable one wins. The words
 and templates are those of `pretrain_lab.interpretability.pronoun_bias`, which also asks the book's

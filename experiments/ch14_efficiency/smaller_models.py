@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One fine-tuned model made smaller, and what the smaller ones still get right (`efficiency.py`).
+"""One fine-tuned model made smaller, and what the smaller ones still get right.
 
 The model is chapter 9's: MiniLM, all weights tuned on 256 review sentences. Each seed has labels
 of its own. The student is the published MiniLM with two of its six blocks; its blocks and its
@@ -9,6 +9,7 @@ student that the teacher has to beat.
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
@@ -19,8 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from torch import Generator, Tensor, nn
 
-from experiments.ch08_labels import data as label_data
-from experiments.ch08_labels.data import encoded, labelled, labels_of, subset
+from experiments.ch08_labels.data import Sentences
 from pretrain.evaluation import evaluating
 from pretrain.objectives import BatchLoss
 from pretrain.training import fit
@@ -38,23 +38,49 @@ from pretrain_lab.finetuning.sequence_classification import (
 from pretrain_lab.hub.models import ENCODER_FOLDER, ENCODER_PACKAGE
 from pretrain_lab.hub.weights import from_pretrained
 
-SEEDS, TUNING_SEED, PAD_ID, BATCH_SIZE = (0, 1, 2), 100, 0, 16
-N_LABELS, N_TEXTS = 256, 1024
-"""Labelled sentences, and all that the teacher marks; the first are among the second."""
-TEACHER = {"lr": 2e-4, "n_steps": 64}
-STUDENT_STEPS, RETUNE_STEPS = 128, 32
-RATES, BLOCKS = (2e-4, 5e-4), ((0, 1), (0, 3))
-"""What the student may choose from: learning rates, and which blocks of the six it gets."""
+TUNING_SEED, PAD_ID, BATCH_SIZE = 100, 0, 16
 TEMPERATURE = 2.0
 ZEROS, KEPT = (0.5, 0.8), (0.75, 0.5)
 """Shares of weights set to zero, and of heads and neurons that stay."""
-SIZES = {"validation": 400, "test": 1000}
-SETTINGS: dict[str, Any] = {
-    "n_labels": N_LABELS, "n_texts": N_TEXTS, "teacher": TEACHER, "student_steps": STUDENT_STEPS,
-    "retune_steps": RETUNE_STEPS, "rates": RATES, "blocks": BLOCKS, "temperature": TEMPERATURE,
-    "zeros": ZEROS, "kept": KEPT, "sizes": SIZES, "seeds": SEEDS,
-}  # fmt: skip
-label_data.SIZES.update(SIZES)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is tuned, marked, asked and timed."""
+
+    sentences: Sentences = field(default_factory=lambda: Sentences(validation=400, test=1000))
+    n_labels: int = 256
+    n_texts: int = 1024
+    """All that the teacher marks; the labelled ones are the first of them."""
+    teacher_lr: float = 2e-4
+    teacher_steps: int = 64
+    student_steps: int = 128
+    retune_steps: int = 32
+    rates: tuple[float, ...] = (2e-4, 5e-4)
+    blocks: tuple[tuple[int, ...], ...] = ((0, 1), (0, 3))
+    """Learning rates that the student may choose from, and which blocks of the six it gets."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    n_turns: int = 15
+    keep: bool = True
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Make everything tiny."""
+        return cls(
+            Sentences(400, 20, 40), 16, 32, teacher_steps=2, student_steps=2, retune_steps=1,
+            rates=(2e-4,), blocks=((0, 1),), seeds=(0, 1), n_turns=2, keep=False,
+        )  # fmt: skip
+
+    def settings(self) -> dict[str, Any]:
+        """Write what the record states."""
+        return {
+            "n_labels": self.n_labels, "n_texts": self.n_texts,
+            "teacher": {"lr": self.teacher_lr, "n_steps": self.teacher_steps},
+            "student_steps": self.student_steps, "retune_steps": self.retune_steps,
+            "rates": self.rates, "blocks": self.blocks, "temperature": TEMPERATURE,
+            "zeros": ZEROS, "kept": KEPT, "seeds": self.seeds,
+            "sizes": {"validation": self.sentences.validation, "test": self.sentences.test},
+        }  # fmt: skip
 
 
 @cache
@@ -85,26 +111,30 @@ def train(model: nn.Module, loss: BatchLoss, lr: float, n_steps: int, seed: int)
     return model
 
 
-def label_loss(n: int, seed: int) -> BatchLoss:
+def label_loss(plan: Plan, n: int, seed: int) -> BatchLoss:
     """Make the loss on n labelled sentences of the training films."""
-    places, texts = subset(n, seed), encoded("train", "published")
-    labels = labels_of("train").tolist()
+    places, texts = plan.sentences.subset(n, seed), plan.sentences.encoded("train", "published")
+    labels = plan.sentences.labels("train").tolist()
     return classification_loss(
         [texts[i] for i in places], [labels[i] for i in places],
         batch_size=BATCH_SIZE, pad_id=PAD_ID,
     )  # fmt: skip
 
 
-def marked_loss(marks: Tensor, seed: int) -> BatchLoss:
+def marked_loss(plan: Plan, marks: Tensor, seed: int) -> BatchLoss:
     """Make the loss of a student against the teacher's probabilities.
 
     Args:
+        plan: Whose sentences.
         marks: The teacher's logits, float (N, 2), of the first N sentences of the seed's draw.
         seed: Of the draw.
 
     Source: Hinton et al. 2015 (arXiv:1503.02531), section 2, without the term of the labels.
     """
-    places, all_texts = subset(len(marks), seed), encoded("train", "published")
+    places, all_texts = (
+        plan.sentences.subset(len(marks), seed),
+        plan.sentences.encoded("train", "published"),
+    )
     texts, left = [all_texts[i] for i in places], list[list[int]]()
     aims = (marks / TEMPERATURE).softmax(dim=-1)
 
@@ -119,27 +149,33 @@ def marked_loss(marks: Tensor, seed: int) -> BatchLoss:
     return loss
 
 
-def marks_of(model: Any, n: int, seed: int) -> Tensor:
+def marks_of(plan: Plan, model: Any, n: int, seed: int) -> Tensor:
     """Let the teacher mark n sentences: logits, float (n, 2)."""
-    texts = encoded("train", "published")
+    texts = plan.sentences.encoded("train", "published")
     with evaluating(model):
-        return in_batches(model, [texts[i] for i in subset(n, seed)], pad_id=PAD_ID)
+        return in_batches(model, [texts[i] for i in plan.sentences.subset(n, seed)], pad_id=PAD_ID)
 
 
-def hits_of(model: Any, split: str = "test") -> str:
+def hits_of(plan: Plan, model: Any, split: str = "test") -> str:
     """Say of each asked sentence whether the model is right, as a string of 0 and 1."""
-    chosen = predict_classes(model, encoded(split, "published"), pad_id=PAD_ID)
-    return "".join(str(int(hit)) for hit in chosen == labels_of(split))
+    chosen = predict_classes(model, plan.sentences.encoded(split, "published"), pad_id=PAD_ID)
+    return "".join(str(int(hit)) for hit in chosen == plan.sentences.labels(split))
 
 
-def try_students() -> dict[str, Any]:
+def try_students(plan: Plan) -> dict[str, Any]:
     """Choose the student's blocks and rate on the validation films, with labels alone."""
     tried: list[dict[str, Any]] = []
-    for blocks in BLOCKS:
-        for lr in RATES:
+    for blocks in plan.blocks:
+        for lr in plan.rates:
             model = classifier(TUNING_SEED, blocks)
-            train(model, label_loss(N_LABELS, TUNING_SEED), lr, STUDENT_STEPS, TUNING_SEED)
-            hits = hits_of(model, "validation")
+            train(
+                model,
+                label_loss(plan, plan.n_labels, TUNING_SEED),
+                lr,
+                plan.student_steps,
+                TUNING_SEED,
+            )
+            hits = hits_of(plan, model, "validation")
             tried.append({"blocks": blocks, "lr": lr, "share": hits.count("1") / len(hits)})
     return {"tried": tried, "chosen": max(tried, key=lambda one: float(one["share"]))}
 
@@ -150,15 +186,16 @@ def words_model() -> Pipeline:
     return make_pipeline(counts, LogisticRegression(C=10.0, max_iter=2000))
 
 
-def words_on(n: int, seed: int, marks: Tensor | None = None) -> str:
+def words_on(plan: Plan, n: int, seed: int, marks: Tensor | None = None) -> str:
     """Fit counted words on n sentences, with labels or with a teacher's probabilities.
 
     Args:
+        plan: Whose sentences.
         n: Number of sentences.
         seed: Of their draw.
         marks: Logits, float (n, 2); each sentence then counts for both classes, by probability.
     """
-    reviews = [labelled("train")[i] for i in subset(n, seed)]
+    reviews = [plan.sentences.of("train")[i] for i in plan.sentences.subset(n, seed)]
     texts, model = [review.sentence for review in reviews], words_model()
     if marks is None:
         model.fit(texts, [review.label for review in reviews])
@@ -166,15 +203,15 @@ def words_on(n: int, seed: int, marks: Tensor | None = None) -> str:
         shares = marks.softmax(dim=-1).numpy()
         weights = {"logisticregression__sample_weight": shares.T.flatten()}
         model.fit(texts * 2, [0] * n + [1] * n, **weights)
-    chosen = model.predict([review.sentence for review in labelled("test")])
-    return "".join(str(int(hit)) for hit in chosen == labels_of("test").numpy())
+    chosen = model.predict([review.sentence for review in plan.sentences.of("test")])
+    return "".join(str(int(hit)) for hit in chosen == plan.sentences.labels("test").numpy())
 
 
-def importance_of(model: Any, seed: int) -> dict[str, list[Tensor]]:
+def importance_of(plan: Plan, model: Any, seed: int) -> dict[str, list[Tensor]]:
     """Estimate heads and neurons on the labelled sentences, dropout off."""
-    loss, generator = label_loss(N_LABELS, seed), Generator().manual_seed(seed)
+    loss, generator = label_loss(plan, plan.n_labels, seed), Generator().manual_seed(seed)
     with evaluating(model):
-        losses = (loss(model, generator) for _ in range(N_LABELS // BATCH_SIZE))
+        losses = (loss(model, generator) for _ in range(plan.n_labels // BATCH_SIZE))
         return importances(model.backbone.blocks, losses)
 
 
@@ -197,47 +234,53 @@ def drawn_like(scores: dict[str, list[Tensor]], seed: int) -> dict[str, list[Ten
     }
 
 
-def without_training(teacher: Any, seed: int) -> dict[str, str]:
+def without_training(plan: Plan, teacher: Any, seed: int) -> dict[str, str]:
     """Make the teacher smaller without teaching anything: hits by way."""
-    found = {"teacher": hits_of(teacher)}
+    found = {"teacher": hits_of(plan, teacher)}
     for name, round_inputs in (("int8 weights", False), ("int8", True)):
-        found[name] = hits_of(quantize_layers(copy.deepcopy(teacher), round_inputs=round_inputs))
+        found[name] = hits_of(
+            plan, quantize_layers(copy.deepcopy(teacher), round_inputs=round_inputs)
+        )
     for share in ZEROS:
-        found[f"zeros {share}"] = hits_of(zero_smallest(copy.deepcopy(teacher), share))
-    scores = importance_of(teacher, seed)
+        found[f"zeros {share}"] = hits_of(plan, zero_smallest(copy.deepcopy(teacher), share))
+    scores = importance_of(plan, teacher, seed)
     for share in KEPT:
-        found[f"cut {share}"] = hits_of(cut(teacher, scores, share))
-        found[f"drawn {share}"] = hits_of(cut(teacher, drawn_like(scores, seed), share))
+        found[f"cut {share}"] = hits_of(plan, cut(teacher, scores, share))
+        found[f"drawn {share}"] = hits_of(plan, cut(teacher, drawn_like(scores, seed), share))
     again = cut(teacher, scores, KEPT[-1])
-    train(again, label_loss(N_LABELS, seed), TEACHER["lr"], RETUNE_STEPS, seed)
-    return {**found, "cut and tuned": hits_of(again)}
+    train(again, label_loss(plan, plan.n_labels, seed), plan.teacher_lr, plan.retune_steps, seed)
+    return {**found, "cut and tuned": hits_of(plan, again)}
 
 
-def run_seed(seed: int, student: dict[str, Any]) -> dict[str, str]:
+def run_seed(plan: Plan, seed: int, student: dict[str, Any]) -> dict[str, str]:
     """Tune the teacher, make it smaller in every way, and teach the students.
 
     Args:
+        plan: How much is tuned and asked.
         seed: Of labels, new layers and batches.
         student: Its "blocks" and its "lr".
 
     Returns:
         Hits on the test films by the name of each way.
     """
-    teacher = train(classifier(seed), label_loss(N_LABELS, seed), TEACHER["lr"],
-                    int(TEACHER["n_steps"]), seed)  # fmt: skip
-    found, marks = without_training(teacher, seed), marks_of(teacher, N_TEXTS, seed)
+    teacher = train(classifier(seed), label_loss(plan, plan.n_labels, seed), plan.teacher_lr,
+                    plan.teacher_steps, seed)  # fmt: skip
+    found, marks = (
+        without_training(plan, teacher, seed),
+        marks_of(plan, teacher, plan.n_texts, seed),
+    )
     losses: dict[str, Callable[[], BatchLoss]] = {
-        "student, labels": partial(label_loss, N_LABELS, seed),
-        "student, marks": partial(marked_loss, marks[:N_LABELS], seed),
-        "student, more marks": partial(marked_loss, marks, seed),
-        "student, more labels": partial(label_loss, N_TEXTS, seed),
+        "student, labels": partial(label_loss, plan, plan.n_labels, seed),
+        "student, marks": partial(marked_loss, plan, marks[: plan.n_labels], seed),
+        "student, more marks": partial(marked_loss, plan, marks, seed),
+        "student, more labels": partial(label_loss, plan, plan.n_texts, seed),
     }
     for name, loss in losses.items():
         model = classifier(seed, student["blocks"])
-        train(model, loss(), student["lr"], STUDENT_STEPS, seed)
-        found[name] = hits_of(model)
+        train(model, loss(), student["lr"], plan.student_steps, seed)
+        found[name] = hits_of(plan, model)
         if name == "student, more marks":
-            found[f"{name}, int8"] = hits_of(quantize_layers(model, round_inputs=True))
-    found["words, labels"] = words_on(N_LABELS, seed)
-    found["words, more marks"] = words_on(N_TEXTS, seed, marks)
+            found[f"{name}, int8"] = hits_of(plan, quantize_layers(model, round_inputs=True))
+    found["words, labels"] = words_on(plan, plan.n_labels, seed)
+    found["words, more marks"] = words_on(plan, plan.n_texts, seed, marks)
     return found

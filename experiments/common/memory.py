@@ -1,80 +1,82 @@
 # SPDX-License-Identifier: MIT
 """Keep the finished arms of a long study, so that one that was killed goes on where it stopped.
 
-The arms stand in NAME.arms.json beside the record until the record is written. What was kept under
-other settings is not used. The record's CPU-seconds are those of all arms, earlier runs included.
+Each arm is a file in runs/studies/NAME/DIGEST, where other settings have another digest. Results
+are JSON, weights and interrupted trainings safetensors. Several processes may share the work.
 """
 
+import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from experiments.ch05_bert.setup import rounded, write_run
+from experiments.common.records import Clock, rounded, write_run
 from pretrain.run_state import replacing
-from pretrain_lab.paths import RUNS
+from pretrain_lab.paths import ROOT, RUNS
 
 
-class FinishedArms:
-    """Results of a study's arms by name, and the processor time that they took.
-
-    Attributes:
-        name: Name of the study's record, without ending.
-        path: Where they are kept; None = nowhere, for a trial.
-    """
+class ArmCache:
+    """Results of a study's arms by name, and the processor time that they took."""
 
     def __init__(
-        self, name: str, settings: dict[str, Any], *, keep: bool = True, folder: Path = RUNS
+        self, name: str, settings: Any, *, keep: bool = True, folder: Path = ROOT / "runs/studies"
     ) -> None:
-        """Read what an earlier run left.
+        """Name the folder; nothing is read or written yet.
 
         Args:
             name: Name of the study's record, without ending.
-            settings: JSON values; what was kept under others is dropped.
-            keep: Whether to read and write a file at all.
-            folder: Where the record will stand.
+            settings: JSON values that decide what the arms compute.
+            keep: Whether to read and write files at all; False for a quick run.
+            folder: Where the studies' folders are.
         """
-        self.name, self._started = name, time.time()
-        self.path = folder / f"{name}.arms.json" if keep else None
-        self._state: dict[str, Any] = {"settings": settings, "cpu_seconds": 0.0, "arms": {}}
-        if self.path is not None and self.path.exists():
-            found = json.loads(self.path.read_text())
-            if found["settings"] == json.loads(json.dumps(settings)):
-                self._state = found
+        self.name, self._clock = name, Clock()
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
+        self.folder = folder / name / digest if keep else None
+        self._known: dict[str, Any] = {}
 
-    def get(self, arm: str, compute: Callable[[], Any]) -> Any:
-        """Give an arm's result, computed now unless it is there.
+    def path(self, arm: str, suffix: str = ".safetensors") -> Path | None:
+        """Name the file of an arm; None in a quick run."""
+        return self.folder / f"{quote(arm, safe=' ,')}{suffix}" if self.folder else None
 
-        Args:
-            arm: Its name.
-            compute: Gives JSON values.
+    def get(self, arm: str, compute: Callable[[], Any] | None = None) -> Any:
+        """Give an arm's result, JSON values, computed now unless it is there.
+
+        Raises:
+            LookupError: It is not there, and nothing was given to compute it.
         """
-        arms = self._state["arms"]
-        if arm not in arms:
-            started = time.process_time()
-            arms[arm] = compute()
-            self._state["cpu_seconds"] += time.process_time() - started
-            if self.path is not None:
-                with replacing(self.path) as part:
-                    part.write_text(json.dumps(self._state))
-        return arms[arm]
+        path = self.path(arm, ".json")
+        if arm not in self._known and path is not None and path.exists():
+            self._known[arm] = json.loads(path.read_text())
+        if arm not in self._known:
+            if compute is None:
+                raise LookupError(f"arm {arm!r} of {self.name} is not finished")
+            started, result = time.process_time(), compute()
+            found = {"result": result, "cpu_seconds": time.process_time() - started}
+            self._known[arm] = json.loads(json.dumps(found))
+            if path is not None:
+                with replacing(path) as part:
+                    part.write_text(json.dumps(found))
+        return self._known[arm]["result"]
 
     @property
     def cpu_seconds(self) -> float:
-        """Processor time of all arms, those of earlier runs included."""
-        return float(self._state["cpu_seconds"])
+        """Processor time of all arms asked for, those computed by earlier runs included."""
+        return float(sum(found["cpu_seconds"] for found in self._known.values()))
 
-    def conclude(self, record: dict[str, Any]) -> None:
-        """Write the record and delete the file of the arms; of a trial, only print it.
+    def forget(self) -> None:
+        """Delete what is kept, or the next run would find itself done."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder.parent, ignore_errors=True)
 
-        Args:
-            record: What the chapter reads.
-        """
-        if self.path is None:
+    def conclude(self, record: dict[str, Any], *, folder: Path = RUNS) -> None:
+        """Write the record and forget the arms; of a quick run, only print it."""
+        if self.folder is None:
             print(json.dumps(rounded(record), indent=1))
             return
-        spent = time.process_time() - self.cpu_seconds
-        folder = self.path.parent
-        write_run(self.name, record, started=self._started, cpu_started=spent, folder=folder)
-        self.path.unlink(missing_ok=True)
+        clock = Clock(self._clock.wall, time.process_time() - self.cpu_seconds)
+        write_run(self.name, record, clock, folder=folder)
+        self.forget()

@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""Intervals of the label study: sentences of one film are no independent witnesses.
+"""Intervals of accuracies when sentences of one film are no independent witnesses.
 
-Everything is resampled by film: a resample draws as many films as there are, with replacement, and
-takes all sentences of each. Two arms are compared on the same films and seeds (paired). How many
-labels a reference needs is read off its curve, linear in log(labels).
+A resample draws as many films as there are, with replacement, and takes all sentences of each;
+seeds, or draws of demonstrations, are drawn as well. Two runs are compared on the same films
+(paired). How many labels a reference needs is read off its curve, linear in log(labels).
+
+Films are counted, not listed: a resample is a row of numbers that say how often each is in it. So
+statistics that are no mean, such as F1 or k, are resampled too; the interval of a mean alone is
+`bootstrap_interval` with clusters.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pretrain_lab.statistics.intervals import percentiles, wilson_interval
+
 Array = NDArray[np.float64]
+N_RESAMPLES = 2000
 Scores = dict[int, Array]
 """By number of labels n: hits of each seed on each film, (S, F)."""
 
@@ -27,6 +35,12 @@ class Draws(NamedTuple):
     """(F,): sentences of each film."""
 
 
+def draw_counts(n: int, n_resamples: int, seed: int | np.random.Generator = 0) -> Array:
+    """Say how often each of n things is drawn in n draws with replacement, (n_resamples, n)."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(float)
+
+
 def draw(sizes: Array, n_seeds: int, n_resamples: int, seed: int = 0) -> Draws:
     """Draw films and seeds with replacement.
 
@@ -37,10 +51,7 @@ def draw(sizes: Array, n_seeds: int, n_resamples: int, seed: int = 0) -> Draws:
         seed: Seed of the draw.
     """
     rng = np.random.default_rng(seed)
-    films, seeds = (
-        rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(float)
-        for n in (len(sizes), n_seeds)
-    )
+    films, seeds = (draw_counts(n, n_resamples, rng) for n in (len(sizes), n_seeds))
     return Draws(films, seeds / n_seeds, sizes)
 
 
@@ -159,23 +170,117 @@ def times_the_labels(
         targets: (R,), the arm's score in each.
     """
     found = [needed_labels(n_labels, c, t) for c, t in zip(curves, targets, strict=True)]
-    low, high = np.quantile([value for value, _ in found], [0.025, 0.975])
+    low, high = percentiles([value for value, _ in found])
     labels, where = needed
     edges = (n_labels[0], n_labels[-1])
     return {
         "k": labels / n,
-        "low": float(low) / n,
-        "high": float(high) / n,
+        "low": low / n,
+        "high": high / n,
         "labels": labels,
         "more_than_all": where == "more",
         "fewer_than_least": where == "fewer",
-        "low_is_bound": bool(low in edges),
-        "high_is_bound": bool(high in edges),
+        "low_is_bound": low in edges,
+        "high_is_bound": high in edges,
         "share_more_than_all": float(np.mean([kind == "more" for _, kind in found])),
     }
 
 
 def middle(mean: float, values: Array) -> dict[str, float]:
     """Put a mean and the middle 95 % of its resamples together."""
-    low, high = np.quantile(values, [0.025, 0.975])
-    return {"mean": float(mean), "low": float(low), "high": float(high)}
+    low, high = percentiles(values)
+    return {"mean": float(mean), "low": low, "high": high}
+
+
+def summary(
+    rows: Sequence[str | Sequence[float]],
+    groups: Sequence[str] | None = None,
+    *,
+    asked: Sequence[Sequence[int]] | None = None,
+) -> dict[str, Any]:
+    """Give the share of hits with its 95 % interval, and the share of each draw.
+
+    Args:
+        rows: For each draw, hits of the questions, as a string of 0 and 1 or as numbers.
+        groups: The film of each question; None = each question by itself.
+        asked: For each draw the places of its questions; None = all the same.
+
+    Returns:
+        Mean, low, high, the share of each draw, the number of different questions. If all hits
+        are equal, resampling knows no doubt; then the interval is Wilson's, over the questions.
+    """
+    hits = hit_table(rows, asked)
+    seen = ~np.isnan(hits)
+    mean = float(np.nansum(hits) / seen.sum())
+    n = int(seen.any(axis=0).sum())
+    values = _resampled_hits(hits, groups)
+    low, high = percentiles(values)
+    if mean in (0.0, 1.0):
+        _, low, high = wilson_interval(round(mean * n), n)
+    shares = (np.nansum(hits, axis=1) / seen.sum(axis=1)).tolist()
+    return {"mean": mean, "low": low, "high": high, "draws": shares, "n": n}
+
+
+def compare(
+    first: Sequence[str],
+    second: Sequence[str],
+    groups: Sequence[str] | None = None,
+    *,
+    same_draws: bool = False,
+) -> dict[str, float]:
+    """Compare two arms on the same questions.
+
+    Args:
+        first: Hits of one arm for each draw.
+        second: Hits of the other.
+        groups: As in `summary`; both arms get the same resampled groups.
+        same_draws: Draw i of one arm belongs to draw i of the other, and they are resampled
+            together; otherwise each arm's draws are resampled by themselves.
+
+    Returns:
+        Mean of first minus second with its 95 % interval.
+    """
+    one, two = hit_table(first), hit_table(second)
+    if same_draws:
+        values = _resampled_hits(one - two, groups)
+    else:
+        values = _resampled_hits(one, groups) - _resampled_hits(two, groups, seed=1)
+    return middle(one.mean() - two.mean(), values)
+
+
+def hit_table(
+    rows: Sequence[str | Sequence[float]], asked: Sequence[Sequence[int]] | None = None
+) -> Array:
+    """Bring hits into one table (draws, questions), with nan where a question was not asked.
+
+    Args:
+        rows: As in `summary`.
+        asked: As in `summary`.
+
+    Raises:
+        ValueError: A row has not as many hits as its draw has questions.
+    """
+    asked = asked or [range(len(rows[0]))] * len(rows)
+    hits = np.full((len(rows), 1 + max(max(places) for places in asked)), np.nan)
+    for i, (row, places) in enumerate(zip(rows, asked, strict=True)):
+        if len(row) != len(places):
+            raise ValueError(f"expected {len(places)} hits in draw {i}, got {len(row)}")
+        hits[i, list(places)] = [float(hit) for hit in row]
+    return hits
+
+
+def _resampled_hits(hits: Array, groups: Sequence[str] | None, *, seed: int = 0) -> Array:
+    """Draw groups of questions and draws of demonstrations with replacement, (N_RESAMPLES,).
+
+    The seed is that of the draws; the groups come from one of their own, so that calls with the
+    same groups resample the same ones.
+    """
+    _, place = np.unique(groups or np.arange(hits.shape[1]), return_inverse=True)
+    n_groups, n_draws = int(place.max()) + 1, len(hits)
+    by_group = np.zeros((2, n_draws, n_groups))  # sums of hits, and numbers of questions
+    np.add.at(by_group[0].T, place, np.nan_to_num(hits).T)
+    np.add.at(by_group[1].T, place, (~np.isnan(hits)).astype(float).T)
+    of_groups = draw_counts(n_groups, N_RESAMPLES, 100)
+    of_draws = draw_counts(n_draws, N_RESAMPLES, seed)
+    total, number = (((of_draws @ part) * of_groups).sum(axis=1) for part in by_group)
+    return np.asarray(total / np.maximum(number, 1e-12))

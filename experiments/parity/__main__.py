@@ -10,7 +10,6 @@ Run: python -m experiments.parity        (half a CPU-minute)
 
 import json
 import logging
-import platform
 import tempfile
 import time
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from transformers import (
 )
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 
+from experiments.common.records import versions
 from experiments.parity.published import published_encoder, published_sizes
 from pretrain_lab.hub.parity import agreement
 from pretrain_lab.hub.weights import from_pretrained
@@ -258,10 +258,7 @@ def main() -> None:
         "published_norm": {family: published_norm(family) for family in ("T5", "T5 1.1")},
         "published_encoder": published_encoder(),
         "sizes": published_sizes(),
-        "versions": {
-            "python": platform.python_version(), "torch": torch.__version__,
-            "transformers": transformers.__version__,
-        },
+        "versions": {**versions(), "transformers": transformers.__version__},
         "cpu_seconds": round(time.process_time() - started),
     }  # fmt: skip
     path = data_file("runs", "agreement.json")

@@ -3,11 +3,11 @@
 
 Papers: Efron & Tibshirani 1993 for the bootstrap.
 
-Implemented: refits to cells of runs drawn with replacement, percentiles, residuals, R². Left out:
+Implemented: refits to cells of runs drawn with replacement, residuals, R². Left out:
 doubt about the form of a law, which no resampling of runs measures.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -97,22 +97,3 @@ def r_squared(measured: Array, predicted: Array) -> float:
         raise ValueError(f"expected measured values that differ, got {measured[:5]}")
     spread = float(((measured - measured.mean()) ** 2).sum())
     return 1 - float(((measured - predicted) ** 2).sum()) / spread
-
-
-def percentiles(values: Sequence[float] | Array, confidence: float = 0.95) -> tuple[float, float]:
-    """Give the ends of the interval that holds the middle of the values.
-
-    Args:
-        values: At least one.
-        confidence: Share of the values inside, 0..1.
-
-    Raises:
-        ValueError: No value, one that is not finite, or confidence outside 0..1.
-    """
-    if not np.size(values) or not np.isfinite(values).all() or not 0 <= confidence <= 1:
-        raise ValueError(
-            f"expected finite values and confidence in 0..1, got {np.size(values)} and {confidence}"
-        )
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(np.asarray(values, float), [tail, 1 - tail])
-    return float(low), float(high)

@@ -6,6 +6,7 @@ the interval of a proportion.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -19,48 +20,80 @@ def bootstrap_interval(
     generator: Generator,
     n_resamples: int = 1000,
     block_len: int = 1,
+    cluster: Sequence[int] | Tensor | None = None,
     confidence: float = 0.95,
 ) -> tuple[float, float, float]:
     """Compute a mean and its percentile-bootstrap interval.
 
     Neighbouring characters are not independent, so blocks of them are drawn instead of single
-    ones when block_len > 1 (what does not fill a last block is left out of the resamples).
+    ones when block_len > 1 (what does not fill a last block is left out of the resamples). Nor are
+    sentences about one film: items of one cluster are drawn together.
 
     Args:
         values: (n,), one number per scored item, in text order.
         generator: Source of randomness.
         n_resamples: Bootstrap samples.
         block_len: Items in a block, >= 1.
+        cluster: int64 (n,), the cluster of each item, 0, 1, ...; None = blocks.
         confidence: Coverage aimed at, in (0, 1).
 
     Returns:
         Mean, lower end, upper end.
 
     Raises:
-        ValueError: values is not (n,), fewer than two blocks, no resample, or confidence outside
-            (0, 1).
+        ValueError: values is not (n,), fewer than two blocks or clusters, no resample, or
+            confidence outside (0, 1).
 
     Source: Efron & Tibshirani 1993; Carlstein 1986 for blocks that do not overlap.
     """
     items = torch.as_tensor(values, dtype=torch.float64)
     if items.dim() != 1:
         raise ValueError(f"expected values (n,), got shape {tuple(items.shape)}")
-    n_blocks = len(items) // block_len if block_len > 0 else 0
-    if n_blocks < 2 or n_resamples < 1 or not 0 < confidence < 1:
+    place = None if cluster is None else torch.as_tensor(cluster)
+    if place is not None:
+        n_parts = int(place.max()) + 1
+    else:
+        n_parts = len(items) // block_len if block_len > 0 else 0
+    if n_parts < 2 or n_resamples < 1 or not 0 < confidence < 1:
         raise ValueError(
             "expected at least two blocks, n_resamples >= 1 and confidence in (0, 1), got "
-            f"{n_blocks}, {n_resamples} and {confidence}"
+            f"{n_parts}, {n_resamples} and {confidence}"
         )
-    blocks = items[: n_blocks * block_len].view(n_blocks, block_len).mean(dim=1)
-    means = torch.stack(
-        [
-            blocks[torch.randint(n_blocks, (n_blocks,), generator=generator)].mean()
-            for _ in range(n_resamples)
-        ]
-    )
+    if place is not None:
+        totals = items.new_zeros(n_parts).index_add(0, place, items)
+        sizes = torch.bincount(place, minlength=n_parts).double()
+    else:
+        totals = items[: n_parts * block_len].view(n_parts, block_len).mean(dim=1)
+        sizes = items.new_ones(n_parts)
+    means = []
+    for _ in range(n_resamples):
+        drawn = torch.randint(n_parts, (n_parts,), generator=generator)
+        means.append(totals[drawn].sum() / sizes[drawn].sum())
     tail = (1 - confidence) / 2
-    low, high = means.quantile(torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
+    ends = torch.tensor([tail, 1 - tail], dtype=torch.float64)
+    low, high = torch.stack(means).quantile(ends).tolist()
     return items.mean().item(), low, high
+
+
+def percentiles(
+    values: Sequence[float] | NDArray[np.float64], confidence: float = 0.95
+) -> tuple[float, float]:
+    """Give the ends of the interval that holds the middle of the values.
+
+    Args:
+        values: At least one.
+        confidence: Share of the values inside, 0..1.
+
+    Raises:
+        ValueError: No value, one that is not finite, or confidence outside 0..1.
+    """
+    if not np.size(values) or not np.isfinite(values).all() or not 0 <= confidence <= 1:
+        raise ValueError(
+            f"expected finite values and confidence in 0..1, got {np.size(values)} and {confidence}"
+        )
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(np.asarray(values, float), [tail, 1 - tail])
+    return float(low), float(high)
 
 
 def wilson_interval(n_hits: int, n_trials: int, *, z: float = 1.96) -> tuple[float, float, float]:

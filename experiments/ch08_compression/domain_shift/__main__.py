@@ -17,31 +17,29 @@ Some 20 CPU-minutes. `--quick` takes few steps and little text, and writes nothi
 """
 
 import argparse
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from experiments.ch08_compression.domain_shift import genres, reviews
-from experiments.common.memory import FinishedArms
+from experiments.common.memory import ArmCache
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 
 
-def study_genres(arms: FinishedArms, *, quick: bool) -> dict[str, Any]:
+def study_genres(cache: ArmCache, plan: genres.Plan) -> dict[str, Any]:
     """Run all folds of the first study."""
     _, tokenizer = load_model("gpt_chars")  # only its characters
     plays = {
         genre: [play for play in load_shakespeare() if play.genre == genre]
         for genre in genres.GENRES
     }
-    folds = range(1 if quick else genres.N_FOLDS)
     found = [
-        arms.get(
-            f"fold {fold}", partial(genres.run_fold, plays, tokenizer, fold, quick=quick)
-        )
-        for fold in folds
-    ]  # fmt: skip
-    if quick:  # only the plays that were tested
-        plays = {genre: group[0 :: genres.N_FOLDS] for genre, group in plays.items()}
+        cache.get(f"fold {fold}", partial(genres.run_fold, plays, tokenizer, fold, plan))
+        for fold in range(plan.n_folds)
+    ]
+    tested = {slug for fold in found for slug in fold["gpt"]}
+    plays = {genre: [p for p in group if p.slug in tested] for genre, group in plays.items()}
     lengths = [
         len(genres.genre_texts(plays, fold, None)["comedies"]) for fold in range(genres.N_FOLDS)
     ]
@@ -53,59 +51,58 @@ def study_genres(arms: FinishedArms, *, quick: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def study_reviews(arms: FinishedArms, *, quick: bool) -> dict[str, Any]:
+def study_reviews(cache: ArmCache, plan: reviews.Plan) -> dict[str, Any]:
     """Run all arms and seeds of the second study."""
-    texts = reviews.load_texts(quick=quick)
-    n_steps = 6 if quick else reviews.N_STEPS
+    texts, n_steps = reviews.load_texts(plan), plan.n_steps
     start, _ = load_model(reviews.START)
-    before = arms.get("before", lambda: {
+    before = cache.get("before", lambda: {
         name: reviews.bits_per_character(start, *part) for name, part in texts["test"].items()
     })  # fmt: skip
     tried = {
-        arm: arms.get(f"rates, {arm}", partial(reviews.choose_rate, arm, texts, n_steps))
+        arm: cache.get(f"rates, {arm}", partial(reviews.choose_rate, arm, texts, n_steps))
         for arm in reviews.ARMS
     }
     rates = {arm: float(min(found, key=found.__getitem__)) for arm, found in tried.items()}
     runs = {
         arm: [
-            arms.get(
-                f"{arm}, {seed}", partial(reviews.run_arm, arm, seed, rates[arm], texts, n_steps)
+            cache.get(
+                f"{arm}, {seed}", partial(reviews.run_arm, arm, seed, rates[arm], texts, plan)
             )
             for seed in reviews.SEEDS
         ]
         for arm in reviews.ARMS
     }
-    every = max(1, n_steps * reviews.EVERY // reviews.N_STEPS)
-    steps = [step for step in range(n_steps + 1) if step % every == 0 or step == n_steps]
+    steps = [step for step in range(n_steps + 1) if step % plan.every == 0 or step == n_steps]
     return {
         "start": reviews.START, "n_steps": n_steps, "batch_size": reviews.BATCH,
         "seq_len": reviews.SEQ_LEN, "seeds": reviews.SEEDS, "tried": tried, "rates": rates,
         "n_train_tokens": {name: len(ids) for name, ids in texts["train"].items()},
         "n_test_chars": {name: n for name, (_, n) in texts["test"].items()},
         "curve_steps": steps,
-        "before": before, "counts": arms.get("counts", lambda: reviews.judge_counts(texts)),
+        "before": before, "counts": cache.get("counts", lambda: reviews.judge_counts(texts)),
         **reviews.judge_arms(runs, before),
     }  # fmt: skip
 
 
-def main(*, quick: bool) -> None:
+def main() -> None:
     """Run both studies and write them, or try them in a few steps and print them."""
-    settings = {
-        "genres": [genres.GENRE_SHAPE, genres.GENRE_FIT, genres.ORDER, genres.N_FOLDS],
-        "reviews": [reviews.N_STEPS, reviews.BATCH, reviews.RATES, reviews.N_TEST, reviews.N_CURVE],
-    }
-    arms = FinishedArms("domain_shift", settings, keep=not quick)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few steps; print, write nothing")
+    plan = reviews.Plan.quick() if parser.parse_args().quick else reviews.Plan()
+    settings = [
+        asdict(plan), genres.GENRE_SHAPE, genres.GENRE_FIT, genres.ORDER, genres.N_FOLDS,
+        reviews.BATCH, reviews.RATES,
+    ]  # fmt: skip
+    cache = ArmCache("domain_shift", settings, keep=plan.keep)
     record = {
         "question": "What is a model worth on another kind of text?",
         "unit": "bits per character",
         "interval": "95 %; genres: bootstrap over plays; reviews: Student's t over seeds",
-        "genres": study_genres(arms, quick=quick),
-        "reviews": study_reviews(arms, quick=quick),
+        "genres": study_genres(cache, plan.genres),
+        "reviews": study_reviews(cache, plan),
     }
-    arms.conclude(record)
+    cache.conclude(record)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few steps; print, write nothing")
-    main(quick=parser.parse_args().quick)
+    main()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Comedies and histories: what models of one genre make of the other (`domain_shift.py`).
+"""Comedies and histories: what models of one genre make of the other.
 
 The plays of each genre are dealt into four folds; a play is tested once, by models that have not
 read it. Counts and a small character GPT, equally many characters of each genre.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,23 @@ GENRE_SHAPE: dict[str, Any] = {
 }
 GENRE_FIT: dict[str, Any] = {"n_steps": 2000, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.02}
 GENRE_BATCH = 16
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long is trained, and on how much text."""
+
+    n_folds: int = N_FOLDS
+    """Folds that are tested."""
+    n_steps: int = GENRE_FIT["n_steps"]
+    n_train: int | None = None
+    n_test: int | None = None
+    """Characters of a genre, and of a play; None = all."""
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take one fold, few steps and short texts."""
+        return cls(1, 120, 60_000, 3000)
 
 
 def heading_mask(play: Play) -> np.ndarray:
@@ -67,8 +85,16 @@ def train_on(ids: Tensor, vocab_size: int, seed: int, n_steps: int) -> GPT:
     torch.manual_seed(seed)
     model = GPT(vocab_size, **GENRE_SHAPE)
     loss = causal_lm_loss(ids, batch_size=GENRE_BATCH, seq_len=GENRE_SHAPE["max_len"])
-    generator = Generator().manual_seed(1000 + seed)
-    fit(model, loss, generator=generator, progress=False, **{**GENRE_FIT, "n_steps": n_steps})
+    fit(
+        model,
+        loss,
+        n_steps=n_steps,
+        lr=GENRE_FIT["lr"],
+        n_warmup=GENRE_FIT["n_warmup"],
+        final_lr=GENRE_FIT["final_lr"],
+        generator=Generator().manual_seed(1000 + seed),
+        progress=False,
+    )
     return model
 
 
@@ -78,27 +104,28 @@ def both_means(lengths: np.ndarray, play: Play, n_chars: int | None) -> list[flo
     return [float(lengths.mean()), float(lengths[spoken].mean())]
 
 
-def run_fold(plays: dict[str, list[Play]], tokenizer: CharTokenizer, fold: int, *, quick: bool
-             ) -> dict[str, Any]:  # fmt: skip
+def run_fold(
+    plays: dict[str, list[Play]], tokenizer: CharTokenizer, fold: int, plan: Plan
+) -> dict[str, Any]:
     """Train counts and a GPT on each genre and test them on the fold's plays of both.
 
     Args:
         plays: Genre → its plays.
         tokenizer: Of the characters of all plays.
         fold: Number of the fold, which is also the seed.
-        quick: Few steps, short texts.
+        plan: How long is trained, and on how much text.
 
     Returns:
         Model → play → trained on → bits of [all, speeches only].
     """
-    n_special, limit = len(tokenizer.special_ids), 3000 if quick else None
+    n_special, limit = len(tokenizer.special_ids), plan.n_test
     n_symbols = tokenizer.vocab_size - n_special
     held_out = [play for genre in GENRES for play in plays[genre][fold::N_FOLDS]]
     result: dict[str, Any] = {"counts": {}, "gpt": {}}
-    for genre, text in genre_texts(plays, fold, 60_000 if quick else None).items():
+    for genre, text in genre_texts(plays, fold, plan.n_train).items():
         ids = tokenizer.encode(text)
         counts = KneserNey(ORDER, n_symbols).fit(ids.numpy() - n_special)
-        gpt = train_on(ids, tokenizer.vocab_size, fold, 120 if quick else GENRE_FIT["n_steps"])
+        gpt = train_on(ids, tokenizer.vocab_size, fold, plan.n_steps)
         for play in held_out:
             test = tokenizer.encode(play.text[:limit])
             log_probs = counts.log_probs(test.numpy() - n_special)

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Plays and reviews: a GPT of plays goes on with reviews (`domain_shift.py`).
+"""Plays and reviews: a GPT of plays goes on with reviews.
 
 Three arms of one shape and one budget: the GPT of plays on reviews, the same on reviews and plays
 in equal parts, and a GPT from random weights on reviews. Count models of either domain stand
 beside them. Films and plays of the tests were read by nobody.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
-from experiments.ch05_bert.setup import seed_interval
 from experiments.ch08_compression.code_lengths import code_lengths
+from experiments.ch08_compression.domain_shift.genres import Plan as GenrePlan
+from experiments.common.records import seed_interval
 from pretrain.gpt import GPT
 from pretrain.objectives import BatchLoss, causal_lm_loss
 from pretrain.training import fit
@@ -26,12 +29,30 @@ START = "worldview_gpt"
 SEEDS = (0, 1, 2)
 ARMS = ("continued", "mixed", "from scratch")
 RATES = (3e-3, 1e-2, 2e-2)
-N_STEPS, BATCH, SEQ_LEN, EVERY = 200, 32, 64, 40
-N_TEST, N_CURVE = 42_000, 8_400  # tokens of each domain behind tables and behind curves
+BATCH, SEQ_LEN = 32, 64
 ORDERS = (2, 3, 4)
 
 Part = tuple[Tensor, int]
 """Ids int64 (L,), and the number of characters that they spell."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long is trained, and how much is scored."""
+
+    n_steps: int = 200
+    every: int = 40
+    """Steps between two points of a curve."""
+    n_test: int = 42_000
+    n_curve: int = 8_400
+    """Tokens of each domain behind tables, and behind curves and the choice of rates."""
+    genres: GenrePlan = field(default_factory=GenrePlan)
+    keep: bool = True
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take few steps and little text."""
+        return cls(6, 1, 1200, 1200, GenrePlan.quick(), keep=False)
 
 
 def spread(texts: list[Tensor], n_tokens: int) -> Part:
@@ -48,11 +69,8 @@ def review_text(split: str, every: int = 1) -> Tensor:
     return TOKENIZER.encode("\n".join(sentences) + "\n")
 
 
-def load_texts(*, quick: bool) -> dict[str, Any]:
+def load_texts(plan: Plan) -> dict[str, Any]:
     """Load what is trained on, and what is scored: rates, curves and tables.
-
-    Args:
-        quick: Short texts for the scores.
 
     Returns:
         "train" → domain → ids; "validation", "curve" and "test" → domain → Part.
@@ -61,12 +79,12 @@ def load_texts(*, quick: bool) -> dict[str, Any]:
         split: [TOKENIZER.encode(play.text) for play in load_shakespeare(split)]
         for split in ("train", "validation", "test")
     }
-    sizes = {"validation": N_CURVE, "curve": N_CURVE, "test": N_TEST}
+    sizes = {"validation": plan.n_curve, "curve": plan.n_curve, "test": plan.n_test}
     texts: dict[str, Any] = {
         "train": {"plays": torch.cat(plays["train"]), "reviews": review_text("train")}
     }
-    for name, size in sizes.items():
-        split, n = ("validation" if name == "validation" else "test"), 1200 if quick else size
+    for name, n in sizes.items():
+        split = "validation" if name == "validation" else "test"
         reviews = review_text(split, every={"validation": 7, "curve": 10, "test": 2}[name])
         texts[name] = {"plays": spread(plays[split], n), "reviews": spread([reviews], n)}
     return texts
@@ -104,9 +122,18 @@ def new_start(arm: str, seed: int) -> GPT:
     return model
 
 
-def train(model: GPT, arm: str, seed: int, rate: float, texts: dict[str, Any], n_steps: int,
-          **options: Any) -> None:  # fmt: skip
-    """Train in place; options go to `fit`."""
+def train(
+    model: GPT,
+    arm: str,
+    seed: int,
+    rate: float,
+    texts: dict[str, Any],
+    n_steps: int,
+    *,
+    evaluate: Callable[[nn.Module], float] | None = None,
+    evaluate_every: int = 1,
+) -> None:
+    """Train in place; `evaluate` is that of `fit`."""
     fit(
         model,
         mixed_loss(texts["train"], arm, BATCH),
@@ -116,8 +143,9 @@ def train(model: GPT, arm: str, seed: int, rate: float, texts: dict[str, Any], n
         final_lr=0.02,
         weight_decay=0.1,
         generator=Generator().manual_seed(2000 + seed),
+        evaluate=evaluate,
+        evaluate_every=evaluate_every,
         progress=False,
-        **options,
     )
 
 
@@ -131,8 +159,7 @@ def choose_rate(arm: str, texts: dict[str, Any], n_steps: int) -> dict[str, floa
     return result
 
 
-def run_arm(arm: str, seed: int, rate: float, texts: dict[str, Any], n_steps: int
-            ) -> dict[str, Any]:  # fmt: skip
+def run_arm(arm: str, seed: int, rate: float, texts: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """Train one arm with one seed, with curves on both domains.
 
     Args:
@@ -140,7 +167,7 @@ def run_arm(arm: str, seed: int, rate: float, texts: dict[str, Any], n_steps: in
         seed: Of initial weights and batches.
         rate: Peak learning rate.
         texts: As `load_texts` gives them.
-        n_steps: Of the training.
+        plan: How long is trained.
 
     Returns:
         "curve" and "test" → domain → bits per character.
@@ -156,8 +183,7 @@ def run_arm(arm: str, seed: int, rate: float, texts: dict[str, Any], n_steps: in
             curve[name].append(bits_per_character(model, *part))
         return curve["reviews"][-1]
 
-    every = max(1, n_steps * EVERY // N_STEPS)
-    train(model, arm, seed, rate, texts, n_steps, evaluate=evaluate, evaluate_every=every)
+    train(model, arm, seed, rate, texts, plan.n_steps, evaluate=evaluate, evaluate_every=plan.every)
     test = {name: bits_per_character(model, *part) for name, part in texts["test"].items()}
     return {"curve": curve, "test": test}
 

@@ -10,43 +10,46 @@ passages on the validation plays with a subset and a seed that are not used agai
     python -m experiments.ch08_labels.ner            # about 30 CPU-minutes; goes on after a stop
     python -m experiments.ch08_labels.ner --quick    # a few passages; prints, keeps nothing
 
-The mini models must be there before (`mini_models.py`). Writes data/runs/name_study.json.
+The mini models must be there before (`book_models.mini_models`). Writes data/runs/name_study.json.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.book_models.mini_models import digest
-from experiments.ch05_bert.setup import seed_interval
-from experiments.ch08_labels.ner.data import SIZES, TUNED_AT, n_passages, passages
-from experiments.ch08_labels.ner.methods import ALL_STEPS, ARMS, STEPS, run
-from experiments.common.memory import FinishedArms
-from experiments.common.statistics import middle, needed_labels, times_the_labels
-from pretrain_lab.tasks.character_ner import TAGS
+from experiments.ch08_labels.ner.data import TUNED_AT, Plan
+from experiments.ch08_labels.ner.methods import ARMS, run
+from experiments.common.memory import ArmCache
+from experiments.common.records import seed_interval
+from experiments.common.statistics import (
+    N_RESAMPLES,
+    Array,
+    draw_counts,
+    middle,
+    needed_labels,
+    times_the_labels,
+)
+from pretrain_lab.tasks.character_ner import TAGS, NamePassage
 from pretrain_lab.tasks.rule_baselines import mark_unseen, name_rules, name_scores, name_spans
 
-SEEDS, TUNING_SEED = (0, 1, 2), 100
+TUNING_SEED = 100
 REFERENCES = ("scratch", "features")
-N_RESAMPLES = 2000
-Array = NDArray[np.float64]
 Get = Callable[[str, Callable[[], Any]], Any]
-QUICK_SIZES = {"train": 600, "validation": 100, "test": 200}
 
 
-def count_names(marked: list[list[int]], split: str) -> list[list[int]]:
+def count_names(marked: list[list[int]], passages: Sequence[NamePassage]) -> list[list[int]]:
     """Count for each passage the names found, marked and there.
 
     Args:
         marked: Places in TAGS for each word.
-        split: The split that was marked.
+        passages: What was marked.
     """
     counts = []
-    for row, passage in zip(marked, passages(split), strict=True):
+    for row, passage in zip(marked, passages, strict=True):
         found, true = set(name_spans([TAGS[i] for i in row])), set(name_spans(passage.tags))
         counts.append([len(found & true), len(found), len(true)])
     return counts
@@ -57,30 +60,25 @@ def f1(counts: Array) -> Array:
     return 2 * counts[..., 0] / np.maximum(counts[..., 1] + counts[..., 2], 1)
 
 
-def attempt(name: str, place: int, n: int, seed: int, split: str) -> dict[str, Any]:
+def attempt(plan: Plan, name: str, place: int, n: int, seed: int, split: str) -> dict[str, Any]:
     """Run one training: its counts for each passage, and its time."""
-    outcome = run(ARMS[name], ARMS[name].grid[place], n, seed, split)
-    counts = count_names(outcome.marked, split)
+    outcome = run(ARMS[name], ARMS[name].grid[place], n, seed, split, plan)
+    counts = count_names(outcome.marked, plan.passages(split))
     score = f1(np.sum(np.array(counts, dtype=float), axis=0)).item()
     print(f"{name} n {n} seed {seed} setting {place} {split} {score:.3f}", flush=True)
     return {"counts": counts, "cpu_seconds": outcome.cpu_seconds, "f1": score}
 
 
-def choose(get: Get, name: str, n: int) -> tuple[int, list[float]]:
+def choose(get: Get, plan: Plan, name: str, n: int) -> tuple[int, list[float]]:
     """Try the settings of an arm at n passages: the place of the best, and the F1 of each."""
     key = f"{name} {n}"
     scores = [
-        get(f"{key} {place}", partial(attempt, name, place, n, TUNING_SEED, "validation"))["f1"]
+        get(f"{key} {place}", partial(attempt, plan, name, place, n, TUNING_SEED, "validation"))[
+            "f1"
+        ]
         for place in range(len(ARMS[name].grid))
     ]
     return scores.index(max(scores)), scores
-
-
-def draws() -> Array:
-    """Draw test passages with replacement: how often each is in each resample, (R, P)."""
-    n = len(passages("test"))
-    rng = np.random.default_rng(0)
-    return rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES).astype(float)
 
 
 class Found(dict[int, Array]):
@@ -95,9 +93,10 @@ class Found(dict[int, Array]):
         return f1(np.einsum("rp,spc->rsc", weights, self[n])).mean(axis=1)
 
 
-def compare(first: Found, second: Found, n: int, weights: Array) -> dict[str, Any]:
+def compare(
+    first: Found, second: Found, n: int, weights: Array, plays: Sequence[str]
+) -> dict[str, Any]:
     """Give the difference of two arms on the same passages, and in how many plays it is above 0."""
-    plays = [passage.play for passage in passages("test")]
     above = 0
     for play in set(plays):
         mine = np.array([p == play for p in plays])
@@ -117,17 +116,20 @@ def worth(arm: Found, reference: Found, n: int, weights: Array) -> dict[str, Any
     return times_the_labels(n, sizes, needed, curves, arm.resampled(n, weights))
 
 
-def study(get: Get, seeds: tuple[int, ...]) -> dict[str, Any]:
+def study(get: Get, plan: Plan) -> dict[str, Any]:
     """Run all arms and compare them."""
-    weights, sizes = draws(), n_passages()
+    test, sizes = plan.passages("test"), plan.n_passages()
+    weights, plays = draw_counts(len(test), N_RESAMPLES), [passage.play for passage in test]
     arms, found = {}, {}
     for name, arm in ARMS.items():
-        chosen = {n: choose(get, name, n) for n in sorted({min(TUNED_AT, sizes[-1]), sizes[-1]})}
+        chosen = {
+            n: choose(get, plan, name, n) for n in sorted({min(TUNED_AT, sizes[-1]), sizes[-1]})
+        }
         use = {n: chosen[min(m for m in chosen if m >= n)] for n in sizes}
         runs = {
             n: [
-                get(f"{name} {n} test {s}", partial(attempt, name, use[n][0], n, s, "test"))
-                for s in seeds
+                get(f"{name} {n} test {s}", partial(attempt, plan, name, use[n][0], n, s, "test"))
+                for s in plan.seeds
             ]
             for n in sizes
         }
@@ -152,13 +154,13 @@ def study(get: Get, seeds: tuple[int, ...]) -> dict[str, Any]:
     pairs = [(name, rival) for rival in REFERENCES for name in ARMS if name != rival]
     pairs += [("mlm", "clm"), ("mlm", "span"), ("clm", "span")]
     pairs += [(name, "unseen") for name in ARMS]
-    found["unseen"] = Found(dict.fromkeys(sizes, count_unseen()))
+    found["unseen"] = Found(dict.fromkeys(sizes, count_unseen(test)))
     return {
         "n_labels": sizes,
         "arms": arms,
-        "rules": rules(found["unseen"], weights),
+        "rules": rules(plan, found["unseen"], weights),
         "differences": {
-            f"{a} - {b}": {str(n): compare(found[a], found[b], n, weights) for n in sizes}
+            f"{a} - {b}": {str(n): compare(found[a], found[b], n, weights, plays) for n in sizes}
             for a, b in pairs
         },
         "worth": {
@@ -171,17 +173,16 @@ def study(get: Get, seeds: tuple[int, ...]) -> dict[str, Any]:
     }
 
 
-def count_unseen() -> Array:
+def count_unseen(test: Sequence[NamePassage]) -> Array:
     """Count names for the rule "mark what the training plays do not hold", (1, P, 3)."""
-    test = passages("test")
     marked = [[TAGS.index(tag) for tag in mark_unseen(passage)] for passage in test]
-    return np.array([count_names(marked, "test")], dtype=float)
+    return np.array([count_names(marked, test)], dtype=float)
 
 
-def rules(unseen: Found, weights: Array) -> dict[str, Any]:
+def rules(plan: Plan, unseen: Found, weights: Array) -> dict[str, Any]:
     """Give F1 of the rules that need no training, and what the test passages are."""
-    test, n = passages("test"), n_passages()[-1]
-    scores = name_rules(passages("train"), test)
+    test, n = plan.passages("test"), plan.n_passages()[-1]
+    scores = name_rules(plan.passages("train"), test)
     assert scores["list"].f1 == 0, "a test name stands in a training play"
     assert abs(scores["unseen"].f1 - unseen.mean(n)) < 1e-9
     truth = [passage.tags for passage in test]
@@ -205,27 +206,23 @@ def main() -> None:
     """Run the study, or a small version of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    if quick:
-        SIZES.update(QUICK_SIZES)
-        STEPS.update(dict.fromkeys(n_passages(), 2))
-    seeds = SEEDS[:2] if quick else SEEDS
+    plan = Plan.quick() if parser.parse_args().quick else Plan()
     settings = {
         "arms": {name: arm.grid for name, arm in ARMS.items()},
-        "steps": {**{str(n): k for n, k in STEPS.items()}, "all": ALL_STEPS},
+        "steps": {**{str(n): k for n, k in plan.steps.items()}, "all": plan.all_steps},
         "models": {kind: digest(kind) for kind in ("bert", "gpt", "t5")},
-        "seeds": list(seeds),
+        "seeds": list(plan.seeds),
         "tuned_at": TUNED_AT,
     }
-    kept = FinishedArms("name_study", settings, keep=not quick)
+    cache = ArmCache("name_study", settings, keep=plan.keep)
     record = {
         "question": "How many labelled passages is pre-training on plays worth?",
         "unit": "F1 of whole names; k = passages of the reference / passages of the arm",
         "interval": "95 %, by bootstrap over test passages; seeds by Student's t",
         **settings,
-        **study(kept.get, seeds),
+        **study(cache.get, plan),
     }
-    kept.conclude(record)
+    cache.conclude(record)
 
 
 if __name__ == "__main__":

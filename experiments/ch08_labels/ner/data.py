@@ -5,6 +5,8 @@ Passages come as they stand in the plays: most hold no name, and whoever labels 
 The names of validation and test passages stand nowhere in the training plays.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 import torch
@@ -17,10 +19,10 @@ from pretrain_lab.tasks.character_ner import TAGS, NamePassage, read_names
 
 N_PASSAGES = (512, 2048, 8192)
 """Numbers of labelled passages; the study adds all of them."""
+STEPS = {512: 250, 2048: 500, 8192: 800}
+"""Updates by number of passages."""
 TUNED_AT = 2048
 """Here and with all passages the settings are tried; up to here the first choice is taken."""
-SIZES = {"validation": 1000}
-"""Splits of which evenly spaced passages are taken, and how many."""
 
 
 def encode_words(words: tuple[str, ...]) -> Words:
@@ -41,43 +43,64 @@ def encode_words(words: tuple[str, ...]) -> Words:
 
 
 @cache
-def passages(split: str) -> tuple[NamePassage, ...]:
-    """Give the passages of a split that fit into the mini models' window."""
+def _spread(split: str, n: int | None) -> tuple[NamePassage, ...]:
+    """Take n evenly spaced passages of those that fit into the mini models' window; None = all."""
     found = [
         passage for passage in read_names(split) if len(encode_words(passage.words).ids) <= SEQ_LEN
     ]
-    step = max(1, len(found) // SIZES.get(split, len(found)))
-    return tuple(found[::step][: SIZES.get(split)])
+    step = max(1, len(found) // (n or len(found)))
+    return tuple(found[::step][:n])
 
 
 @cache
-def encoded(split: str) -> list[Words]:
-    """Encode the passages of a split."""
-    return [encode_words(passage.words) for passage in passages(split)]
+def _encoded(split: str, n: int | None) -> list[Words]:
+    """Encode them once."""
+    return [encode_words(passage.words) for passage in _spread(split, n)]
 
 
-def classes(split: str) -> list[list[int]]:
-    """Give the places in TAGS of the tags of a split."""
-    return [[TAGS.index(tag) for tag in passage.tags] for passage in passages(split)]
+@dataclass(frozen=True)
+class Plan:
+    """How many passages of each split there are, None = all, and how long is trained."""
 
+    train: int | None = None
+    validation: int | None = 1000
+    test: int | None = None
+    steps: Mapping[int, int] = field(default_factory=lambda: STEPS)
+    all_steps: int = 1200
+    """With numbers of passages that `steps` does not have."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    keep: bool = True
 
-def n_passages() -> list[int]:
-    """List the numbers of labelled passages, all of them last."""
-    n_all = len(passages("train"))
-    return [*(n for n in N_PASSAGES if n < n_all), n_all]
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Take a few passages and two steps; both seeds have the mini models of seed 0."""
+        return cls(600, 100, 200, {}, 2, seeds=(0, 100), keep=False)
 
+    def passages(self, split: str) -> tuple[NamePassage, ...]:
+        """Give the passages of a split."""
+        return _spread(split, getattr(self, split))
 
-def subset(n: int, seed: int) -> list[int]:
-    """Draw passages; those of a smaller n are the first of a larger one.
+    def encoded(self, split: str) -> list[Words]:
+        """Encode the passages of a split."""
+        return _encoded(split, getattr(self, split))
 
-    Args:
-        n: Number of passages.
-        seed: Seed of the draw.
+    def classes(self, split: str) -> list[list[int]]:
+        """Give the places in TAGS of the tags of a split."""
+        return [[TAGS.index(tag) for tag in passage.tags] for passage in self.passages(split)]
 
-    Returns:
-        n places in `passages("train")`.
+    def n_passages(self) -> list[int]:
+        """List the numbers of labelled passages, all of them last."""
+        n_all = len(self.passages("train"))
+        return [*(n for n in N_PASSAGES if n < n_all), n_all]
 
-    Raises:
-        ValueError: More passages than there are.
-    """
-    return draw_nested(len(passages("train")), n, 7000 + seed)
+    def subset(self, n: int, seed: int) -> list[int]:
+        """Draw places in the training passages; those of a smaller n are the first of a larger one.
+
+        Args:
+            n: Number of passages.
+            seed: Seed of the draw.
+
+        Raises:
+            ValueError: More passages than there are.
+        """
+        return draw_nested(len(self.passages("train")), n, 7000 + seed)

@@ -19,15 +19,13 @@ from sklearn.pipeline import make_pipeline
 from experiments.ch07_worldview.questions import TOKENIZER
 from experiments.ch08_labels.method_table import BATCH_SIZE, RATES, RELATIVE
 from experiments.ch08_labels.methods import load_backbone, tune
-from experiments.ch08_labels.ner.data import classes, encoded, passages, subset
+from experiments.ch08_labels.ner.data import Plan
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.corpora.scenes import core
 from pretrain_lab.finetuning.token_classification import WordTagger, tag_words, tagging_loss
 from pretrain_lab.tasks.character_ner import TAGS, NamePassage
 
 Setting = dict[str, Any]
-STEPS = {512: 250, 2048: 500, 8192: 800}
-ALL_STEPS = 1200
 
 
 class Arm(NamedTuple):
@@ -61,7 +59,7 @@ class Outcome(NamedTuple):
     """Of the training."""
 
 
-def run(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
+def run(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
     """Train a method on n labelled passages and let it mark the names of a split.
 
     Args:
@@ -71,23 +69,24 @@ def run(arm: Arm, setting: Setting, n: int, seed: int, split: str) -> Outcome:
         seed: Seed of the subset, of new weights and of batches; each has another backbone, where
             100 counts as 0, 101 as 1.
         split: "validation" or "test".
+        plan: Passages and steps.
     """
     if arm.backbone is None:
-        return run_features(setting, n, seed, split)
+        return run_features(setting, n, seed, split, plan)
     torch.manual_seed(seed)
     model = WordTagger(load_backbone(arm.backbone, seed % 100), len(TAGS))
-    texts, tags, places = encoded("train"), classes("train"), subset(n, seed)
+    texts, tags, places = plan.encoded("train"), plan.classes("train"), plan.subset(n, seed)
     loss = tagging_loss(
         [texts[i] for i in places],
         [tags[i] for i in places],
         batch_size=BATCH_SIZE,
         pad_id=TOKENIZER.pad_id,
     )
-    n_steps = STEPS.get(n, ALL_STEPS)
+    n_steps = plan.steps.get(n, plan.all_steps)
     started = time.process_time()
     tune(model, loss, setting, n_steps, 8000 + seed)
     seconds = time.process_time() - started
-    return Outcome(tag_words(model, encoded(split), pad_id=TOKENIZER.pad_id), seconds)
+    return Outcome(tag_words(model, plan.encoded(split), pad_id=TOKENIZER.pad_id), seconds)
 
 
 @cache
@@ -127,17 +126,17 @@ def describe(passage: NamePassage, place: int) -> dict[str, Any]:
     }
 
 
-def run_features(setting: Setting, n: int, seed: int, split: str) -> Outcome:
+def run_features(setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
     """Fit logistic regression on features of single words; arguments as in `run`."""
     started = time.process_time()
-    train, tags = passages("train"), classes("train")
-    places = subset(n, seed)
+    train, tags = plan.passages("train"), plan.classes("train")
+    places = plan.subset(n, seed)
     rows = [describe(train[i], j) for i in places for j in range(len(train[i].words))]
     model = make_pipeline(DictVectorizer(), LogisticRegression(C=setting["C"], max_iter=2000))
     model.fit(rows, [tag for i in places for tag in tags[i]])
     seconds = time.process_time() - started
     marked = [
         model.predict([describe(p, j) for j in range(len(p.words))]).tolist()
-        for p in passages(split)
+        for p in plan.passages(split)
     ]
     return Outcome(marked, seconds)

@@ -5,13 +5,12 @@ import base64
 import json
 import math
 import re
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 
+from experiments.applets import questions
 from pretrain.evaluation import blank_log_probs
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
@@ -43,19 +42,13 @@ def letters(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-@pytest.fixture(scope="module")
-def questions() -> ModuleType:
-    """Load the script that draws."""
-    return import_module("experiments.applets.questions")
-
-
 @pytest.mark.parametrize("name", GAMES)
 def test_a_game_is_light_and_says_how_it_was_made(name: str) -> None:
     assert (DATA / "applets" / f"{name}.json").stat().st_size <= 100_000
     assert {"question", "seed", "versions"} <= set(game(name))
 
 
-def test_what_is_asked_stands_on_one_line_and_ends_a_sentence(questions: ModuleType) -> None:
+def test_what_is_asked_stands_on_one_line_and_ends_a_sentence() -> None:
     speech = (
         "Is this a dagger which I see before me? I have thee not, and yet I see thee still.\n"
         "Go. I see thee yet, in form as palpable\nAs this which now I draw."
@@ -64,7 +57,7 @@ def test_what_is_asked_stands_on_one_line_and_ends_a_sentence(questions: ModuleT
     assert questions.sentences_of(speech) == expected
 
 
-def test_names_short_words_and_pieces_are_not_hidden(questions: ModuleType) -> None:
+def test_names_short_words_and_pieces_are_not_hidden() -> None:
     sentence = "To Rome my valiant lord prevail'd, ere palpable night."
     spans = questions.hidden_words(sentence, load_tokenizer("book_wordpiece"))
     words = [sentence[start:end] for start, end in spans]
@@ -74,14 +67,14 @@ def test_names_short_words_and_pieces_are_not_hidden(questions: ModuleType) -> N
     assert {"lord", "night"} <= set(words)
 
 
-def test_the_stored_questions_are_those_that_are_drawn(questions: ModuleType) -> None:
+def test_the_stored_questions_are_those_that_are_drawn() -> None:
     drawn = questions.draw_questions(load_tokenizer("book_wordpiece"))
     stored = [tuple(item[key] for key in drawn[0]._fields) for item in game("fill_blank")["items"]]
     assert stored == [tuple(one) for one in drawn]
     assert game("next_letter")["lines"] == questions.draw_lines()
 
 
-def test_no_line_was_read_in_training_or_is_asked_in_an_exercise(questions: ModuleType) -> None:
+def test_no_line_was_read_in_training_or_is_asked_in_an_exercise() -> None:
     plays = {
         split: " ".join(play.text for play in load_shakespeare(split))
         for split in ("train", "test")

@@ -2,16 +2,17 @@
 """The word-piece BERT of the book: its rows, its loss, and, once trained, what its card says."""
 
 import hashlib
-from importlib import import_module
-from types import ModuleType
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Generator
 
+from experiments.book_models import book_bert
+from experiments.common.special_ids import special_of
 from pretrain.bert import BERT
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
+from pretrain.training import fit
 from pretrain_lab.checkpoints import load_card, load_model
 from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.tokenizers.subwords import load_tokenizer
@@ -25,15 +26,9 @@ TEXTS = [
 N_RETRAINED = 4
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """Load the script that trained the model; it imports a script beside it."""
-    return import_module("experiments.book_models.book_bert")
-
-
-def test_texts_end_in_sep_and_rows_start_with_sentences(script: ModuleType) -> None:
+def test_texts_end_in_sep_and_rows_start_with_sentences() -> None:
     """By hand: three texts, six sentences, none of which starts at a mark or at [SEP]."""
-    ids, starts = script.encode_texts(TEXTS, TOKENIZER)
+    ids, starts = book_bert.encode_texts(TEXTS, TOKENIZER)
     assert (ids == TOKENIZER.sep_id).sum() == 3
     assert ids[-1] == TOKENIZER.sep_id
     assert [TOKENIZER.decode(ids[s : s + 1]) for s in starts.tolist()] == [
@@ -41,10 +36,10 @@ def test_texts_end_in_sep_and_rows_start_with_sentences(script: ModuleType) -> N
     ]  # fmt: skip
 
 
-def test_rows(script: ModuleType, generator: Generator) -> None:
+def test_rows(generator: Generator) -> None:
     """[CLS], then a sentence and what follows it in the text, never past its end."""
-    text = script.encode_texts(TEXTS * 3, TOKENIZER)
-    rows = script.draw_rows(text, 200, 9, TOKENIZER.cls_id, generator=generator)
+    text = book_bert.encode_texts(TEXTS * 3, TOKENIZER)
+    rows = book_bert.draw_rows(text, 200, 9, TOKENIZER.cls_id, generator=generator)
     windows = text.ids.unfold(0, 8, 1)
     allowed = {tuple(windows[s].tolist()) for s in text.starts.tolist() if s < len(windows)}
     assert rows.shape == (200, 9)
@@ -52,15 +47,15 @@ def test_rows(script: ModuleType, generator: Generator) -> None:
     assert {tuple(row[1:].tolist()) for row in rows} == allowed
 
 
-def test_loss_reads_both_segments(script: ModuleType) -> None:
+def test_loss_reads_both_segments() -> None:
     """Computed again from the same draws, with the segments of the uncorrupted rows."""
-    text = script.encode_texts(TEXTS, TOKENIZER)
-    model = BERT(TOKENIZER.vocab_size, **{**script.SHAPE, "d_model": 20, "n_layers": 1}).eval()
-    loss = script.row_loss(text, TOKENIZER, batch_size=20, seq_len=16)
+    text = book_bert.encode_texts(TEXTS, TOKENIZER)
+    model = BERT(TOKENIZER.vocab_size, **{**book_bert.SHAPE, "d_model": 20, "n_layers": 1}).eval()
+    loss = book_bert.row_loss(text, TOKENIZER, batch_size=20, seq_len=16)
     value = loss(model, Generator().manual_seed(2))
     generator = Generator().manual_seed(2)
-    rows = script.draw_rows(text, 20, 16, TOKENIZER.cls_id, generator=generator)
-    read, labels, _ = corrupt_mlm(rows, generator=generator, **script.special_of(TOKENIZER))
+    rows = book_bert.draw_rows(text, 20, 16, TOKENIZER.cls_id, generator=generator)
+    read, labels, _ = corrupt_mlm(rows, generator=generator, **special_of(TOKENIZER))
     first_sep = (rows == TOKENIZER.sep_id).int().argmax(dim=1)
     has_sep = (rows == TOKENIZER.sep_id).any(dim=1)
     segments = ((torch.arange(16) > first_sep[:, None]) & has_sep[:, None]).long()
@@ -71,33 +66,33 @@ def test_loss_reads_both_segments(script: ModuleType) -> None:
     assert torch.allclose(value, again)
 
 
-def test_every_step_reads_equally_many_tokens(script: ModuleType) -> None:
+def test_every_step_reads_equally_many_tokens() -> None:
     """Windows grow up to the model's length, and the batches shrink with them."""
-    sizes = [(stage["seq_len"], stage["batch_size"]) for stage in script.STAGES]
+    sizes = [(stage.seq_len, stage.batch_size) for stage in book_bert.STAGES]
     assert {length * batch for length, batch in sizes} == {2048}
     assert sizes == sorted(sizes)
-    assert sizes[-1][0] == script.SHAPE["max_len"]
+    assert sizes[-1][0] == book_bert.SHAPE["max_len"]
 
 
-def test_no_unseen_text_is_trained_on(script: ModuleType) -> None:
+def test_no_unseen_text_is_trained_on() -> None:
     """No speech of twenty words and no review of another split is among the training texts."""
-    seen = set(script.book_texts("train"))
+    seen = set(book_bert.book_texts("train"))
     for split in ("validation", "test"):
-        texts = [text for text in script.book_texts(split) if len(text.split()) >= 20]
+        texts = [text for text in book_bert.book_texts(split) if len(text.split()) >= 20]
         assert len(texts) > 1000
         assert not seen & set(texts)
 
 
-def test_card_names_the_text_and_the_recipe(script: ModuleType) -> None:
+def test_card_names_the_text_and_the_recipe() -> None:
     """The card's hash is that of today's texts, and its recipe that of the script."""
     card = load_card("book_bert")
-    texts = script.book_texts("train")
+    texts = book_bert.book_texts("train")
     assert card["text_sha256"] == hashlib.sha256("\n".join(texts).encode()).hexdigest()
-    assert card["recipe"] == {"shape": script.SHAPE, "stages": list(script.STAGES)}
-    assert card["seed"] == script.SEED
+    assert card["recipe"] == book_bert.recipe()
+    assert card["seed"] == book_bert.SEED
 
 
-def test_size_and_vocabulary(script: ModuleType) -> None:
+def test_size_and_vocabulary() -> None:
     """Two to five million parameters, ten megabytes at most, the stored vocabulary."""
     model, tokenizer = load_model("book_bert")
     n_parameters = sum(p.numel() for p in model.parameters())
@@ -108,31 +103,30 @@ def test_size_and_vocabulary(script: ModuleType) -> None:
 
 
 @pytest.mark.slow
-def test_training_again_starts_with_the_recorded_losses(script: ModuleType) -> None:
+def test_training_again_starts_with_the_recorded_losses() -> None:
     """The first steps of the recipe, run anew, give the losses on the card."""
-    card, first = load_card("book_bert"), script.STAGES[0]
-    text = script.encode_texts(script.book_texts("train"), TOKENIZER)
-    torch.manual_seed(script.SEED)
-    model = BERT(TOKENIZER.vocab_size, **script.SHAPE)
-    size = {"batch_size": first["batch_size"], "seq_len": first["seq_len"]}
-    short = {"n_steps": N_RETRAINED, "n_warmup": N_RETRAINED}
-    short["lr"] = first["fit"]["lr"] * N_RETRAINED / first["fit"]["n_warmup"]  # the same rates
-    history = script.fit(
+    card, first = load_card("book_bert"), book_bert.STAGES[0]
+    text = book_bert.encode_texts(book_bert.book_texts("train"), TOKENIZER)
+    torch.manual_seed(book_bert.SEED)
+    model = BERT(TOKENIZER.vocab_size, **book_bert.SHAPE)
+    history = fit(
         model,
-        script.row_loss(text, TOKENIZER, **size),
-        generator=Generator().manual_seed(script.SEED),
-        **short,
+        book_bert.row_loss(text, TOKENIZER, first.seq_len, first.batch_size),
+        n_steps=N_RETRAINED,
+        n_warmup=N_RETRAINED,
+        lr=first.lr * N_RETRAINED / first.n_warmup,  # the same rates
+        generator=Generator().manual_seed(book_bert.SEED),
     )
     assert history.losses == pytest.approx(card["first_losses_nats"][:N_RETRAINED], abs=2e-3)
 
 
 @pytest.mark.slow
-def test_stored_weights_reach_the_recorded_loss(script: ModuleType) -> None:
+def test_stored_weights_reach_the_recorded_loss() -> None:
     """The weights on disk, judged again, give the last validation loss of the card."""
     model, tokenizer = load_model("book_bert")
-    text = script.encode_texts(script.book_texts("validation"), tokenizer)
-    rows, fixed = script.fixed_rows(text, tokenizer, script.STAGES[-1]["seq_len"])
-    loss = script.validation_loss(model, rows, fixed, tokenizer.sep_id)
+    text = book_bert.encode_texts(book_bert.book_texts("validation"), tokenizer)
+    rows, fixed = book_bert.fixed_rows(text, tokenizer, book_bert.STAGES[-1].seq_len)
+    loss = book_bert.validation_loss(model, rows, fixed, tokenizer.sep_id)
     card = load_card("book_bert")
     assert loss == pytest.approx(card["validation_loss_nats"][-1][1], abs=2e-3)
     assert loss < card["unigram_nats_validation"] - 1.5

@@ -2,8 +2,6 @@
 """The T5 of the applets: its gaps are of any number and length, and it knows where they end."""
 
 import math
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,17 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from experiments.book_models import t5_chars
 from pretrain.t5 import T5
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 
 N_WINDOWS = 200
-
-
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """Load the part of the training that is special to this model."""
-    return import_module("experiments.book_models.t5_chars")
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +41,15 @@ def costs_of(model: T5, hidden: Any) -> Tensor:
 
 @pytest.mark.parametrize("length", [13, 24, 41, 62, 64])
 def test_it_knows_the_end_of_a_gap_in_texts_of_any_length(
-    length: int, script: ModuleType, trained: tuple[Any, Any], unseen: Tensor
+    length: int, trained: tuple[Any, Any], unseen: Tensor
 ) -> None:
     """A model that had read windows of one length counted to their end: 0.03 bits there, 6 else."""
     model, tokenizer = trained
     windows = unseen.unfold(0, length, length)[:N_WINDOWS]
-    hidden = script.hide(windows, tokenizer, Generator().manual_seed(0))
+    hidden = t5_chars.hide(windows, tokenizer, Generator().manual_seed(0))
     costs = costs_of(model, hidden)
     is_mark = (hidden.targets < len(tokenizer.specials)) & hidden.target_mask
-    is_end = (hidden.targets == tokenizer.ids[script.EOS]) & hidden.target_mask
+    is_end = (hidden.targets == tokenizer.ids[t5_chars.EOS]) & hidden.target_mask
     behind = is_mark & F.pad(is_end, (0, 1))[:, 1:]  # the sentinel before the end
     assert costs[is_end].mean() < 0.5
     assert 0.2 < costs[behind].mean() < 2.5
@@ -64,11 +57,11 @@ def test_it_knows_the_end_of_a_gap_in_texts_of_any_length(
 
 
 def test_windows_differ_in_length_and_gaps_in_number(
-    script: ModuleType, trained: tuple[Any, Any], unseen: Tensor
+    trained: tuple[Any, Any], unseen: Tensor
 ) -> None:
     """In fifty batches there are windows of a quarter of the length and nearly of all of it."""
     _, tokenizer = trained
-    loss = script.span_loss(unseen, tokenizer, 64, 8)
+    loss = t5_chars.span_loss(unseen, tokenizer, 64, 8)
     lengths, n_gaps = set(), set()
 
     class Watch(torch.nn.Module):
@@ -90,10 +83,10 @@ def test_windows_differ_in_length_and_gaps_in_number(
     assert max(lengths) >= 58
     assert max(lengths) <= 64
     assert {1, 2, 3, 4} <= n_gaps
-    assert max(n_gaps) < script.N_SENTINELS
+    assert max(n_gaps) < t5_chars.N_SENTINELS
 
 
-def test_matched_sentinels_look_at_themselves(script: ModuleType) -> None:
+def test_matched_sentinels_look_at_themselves() -> None:
     """Before any training, a sentinel in the decoder looks most at its own place in the input."""
     ids = torch.tensor([[20, 12, 33, 11, 40, 10, 55, 9, 60, 2]])
     places = {12: 1, 11: 3, 10: 5, 9: 7}
@@ -104,7 +97,7 @@ def test_matched_sentinels_look_at_themselves(script: ModuleType) -> None:
             torch.manual_seed(seed)
             model = T5(74, d_model=64, n_layers=1, n_heads=4).eval()
             if is_matched:
-                script.match_sentinels(model)
+                t5_chars.match_sentinels(model)
             layer = model.decoder.blocks[0].cross_attention
             kept: list[Tensor] = []
 

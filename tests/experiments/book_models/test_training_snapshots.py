@@ -3,14 +3,13 @@
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 
+from experiments.book_models import snapshot_answers, training_snapshots
 from pretrain.gpt import GPT
 from pretrain.objectives import causal_lm_loss
 from pretrain_lab.compression.quantization import load_quantized
@@ -21,42 +20,31 @@ RECORD = json.loads((RUNS / "time_machine.json").read_text())
 WEIGHTS = json.loads((RUNS / "time_machine_weights.json").read_text())
 
 
-@pytest.fixture(scope="module")
-def scripts() -> dict[str, ModuleType]:
-    """Load the modules beside each other."""
-    names = {"time_machine_looks": "snapshot_answers", "time_machine": "training_snapshots"}
-    found = "experiments.book_models"
-    return {name: import_module(f"{found}.{path}") for name, path in names.items()}
-
-
-def test_every_character_has_its_kind(scripts: dict[str, ModuleType]) -> None:
+def test_every_character_has_its_kind() -> None:
     """A heading is one as a whole; a colon in a speech is a mark; an apostrophe opens no word."""
-    looks = scripts["time_machine_looks"]
-    kinds = looks.kinds_of("LADY ANNE:\nIt's so:\n\nALL:\nO\n").tolist()
+    kinds = snapshot_answers.kinds_of("LADY ANNE:\nIt's so:\n\nALL:\nO\n").tolist()
     letters = {"space or line end": "s", "inside a word": "i", "first letter of a word": "f",
                "heading": "h", "mark": "m"}  # fmt: skip
-    found = "".join(letters[looks.KINDS[kind]] for kind in kinds)
+    found = "".join(letters[snapshot_answers.KINDS[kind]] for kind in kinds)
     assert found == "h" * 10 + "s" + "fimi" + "s" + "fim" + "ss" + "h" * 4 + "s" + "f" + "s"
 
 
-def test_signs_count_long_words_and_headings(scripts: dict[str, ModuleType]) -> None:
+def test_signs_count_long_words_and_headings() -> None:
     """Short words and words that are cut off do not count; a known heading also has the form."""
     texts = ["JULIET:\nwhat light thr", "QZX:\nwhat is glorp ", "no heading here\n"]
-    found = scripts["time_machine_looks"].signs(texts, {"what", "light", "here"}, {"JULIET:\n"})
+    found = snapshot_answers.signs(texts, {"what", "light", "here"}, {"JULIET:\n"})
     assert found["heading form"][0] == pytest.approx(2 / 3)
     assert found["known heading"][0] == pytest.approx(1 / 3)
     # juliet, what, light, what, glorp, heading, here; "thr" and "is" are out
     assert found["known long words"][0] == pytest.approx(4 / 7)
 
 
-def test_nothing_is_counted_where_there_is_nothing(scripts: dict[str, ModuleType]) -> None:
+def test_nothing_is_counted_where_there_is_nothing() -> None:
     """A text without long words has no share of them."""
-    assert scripts["time_machine_looks"].signs(["a b"], set(), set())["known long words"] is None
+    assert snapshot_answers.signs(["a b"], set(), set())["known long words"] is None
 
 
-def test_a_training_is_looked_at_without_being_changed(
-    scripts: dict[str, ModuleType], tiny_gpt: Callable[..., GPT]
-) -> None:
+def test_a_training_is_looked_at_without_being_changed(tiny_gpt: Callable[..., GPT]) -> None:
     """The looks come at the chosen steps and the last; drawing in them moves no weight."""
     ids = torch.randint(11, (200,), generator=torch.Generator().manual_seed(0))
     settings = {"n_steps": 60, "lr": 1e-3}
@@ -71,18 +59,18 @@ def test_a_training_is_looked_at_without_being_changed(
             return {"step": step, "bits": 0.0}
 
         loss = causal_lm_loss(ids, batch_size=2, seq_len=4)
-        steps.append([seen["step"] for seen in scripts["time_machine"].travel(
-            model, loss, look, settings)])  # fmt: skip
+        steps.append([seen["step"] for seen in training_snapshots.travel(
+            model, loss, look, **settings)])  # fmt: skip
         ends.append(next(model.parameters()).detach().clone())
     assert steps == [[0, 50, 60], [0, 50, 60]]
     assert torch.equal(*ends)
 
 
 def test_a_kept_look_stores_the_weights_of_its_moment(
-    scripts: dict[str, ModuleType], tiny_gpt: Callable[..., GPT], tmp_path: Path
+    tiny_gpt: Callable[..., GPT], tmp_path: Path
 ) -> None:
     """One file for each look, with its step; what rounding costs is read from the file."""
-    machine, tokenizer = scripts["time_machine"], CharTokenizer("abcdefghi")
+    tokenizer = CharTokenizer("abcdefghi")
     model = tiny_gpt()
 
     def look(model: GPT, step: int) -> dict[str, Any]:
@@ -91,7 +79,7 @@ def test_a_kept_look_stores_the_weights_of_its_moment(
         guess = [[["a" if first > 0 else "b", 1.0]]]
         return {"step": step, "bits": first, "guesses": guess, "greedy": guess[0][0][0]}
 
-    keep = machine.keeping(look, "gpt", tokenizer, tmp_path)
+    keep = training_snapshots.keeping(look, "gpt", tokenizer, tmp_path)
     looks = []
     for step, value in ((0, 0.5), (50, -0.25)):
         model.embeddings.token.weight.data[0, 0] = value
@@ -100,34 +88,33 @@ def test_a_kept_look_stores_the_weights_of_its_moment(
                      look(model, 50)]  # fmt: skip
     names = ["gpt_00000.safetensors", "gpt_00050.safetensors"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
-    rows = machine.rounding_cost("gpt", looks, look, tmp_path)
+    rows = training_snapshots.rounding_cost("gpt", looks, look, tmp_path)
     assert [row["step"] for row in rows] == [0, 50]
     assert [row["bits_int8"] for row in rows] == pytest.approx([0.5, -0.25], abs=0.02)
     assert all(row["same_greedy_text"] and row["same_best_guess"] == 1 for row in rows)
     looks[1] |= {"guesses": [[["a", 1.0]]], "greedy": "aa"}  # as if the float model said more
-    other = machine.rounding_cost("gpt", looks, look, tmp_path)[1]
+    other = training_snapshots.rounding_cost("gpt", looks, look, tmp_path)[1]
     assert (other["same_greedy_text"], other["same_best_guess"]) == (False, 0)
 
 
-def test_every_look_has_its_weights(scripts: dict[str, ModuleType]) -> None:
+def test_every_look_has_its_weights() -> None:
     """As many files as looks, each small enough, and the record tells their true sizes."""
-    machine = scripts["time_machine"]
     files = set()
-    for name in machine.RECIPES:
+    for name in training_snapshots.RECIPES:
         assert [row["step"] for row in WEIGHTS[name]] == [
             look["step"] for look in RECORD[name]["looks"]
         ]
         for row, look in zip(WEIGHTS[name], RECORD[name]["looks"], strict=True):
             assert row["bits_float"] == pytest.approx(look["bits"], abs=1e-3)
-            path = machine.weights_file(machine.WEIGHTS, name, row["step"])
+            path = training_snapshots.weights_file(training_snapshots.WEIGHTS, name, row["step"])
             files.add(path)
             assert path.stat().st_size == row["bytes"] <= 200 * 1024
             model, _, step = load_quantized(path)
             assert step == row["step"]
             assert type(model).__name__.lower() == name
-            shape = machine.RECIPES[name]["shape"]
+            shape = training_snapshots.RECIPES[name]["shape"]
             assert {key: model.options[key] for key in shape} == shape
-    assert files == set(machine.WEIGHTS.iterdir())
+    assert files == set(training_snapshots.WEIGHTS.iterdir())
     assert sum(path.stat().st_size for path in files) == WEIGHTS["total_bytes"] <= 2_000_000
 
 
@@ -154,17 +141,16 @@ def test_the_data_card_tells_what_rounding_costs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt", "bert"])
-def test_stored_weights_reach_the_recorded_loss(scripts: dict[str, ModuleType], name: str) -> None:
+def test_stored_weights_reach_the_recorded_loss(name: str) -> None:
     """The last file of each training, asked again, costs the bits of the record."""
-    machine, looks = scripts["time_machine"], scripts["time_machine_looks"]
     row = WEIGHTS[name][-1]
     model, tokenizer, step = load_quantized(
-        machine.weights_file(machine.WEIGHTS, name, row["step"])
+        training_snapshots.weights_file(training_snapshots.WEIGHTS, name, row["step"])
     )
-    n = machine.N_HELD_OUT
+    n = training_snapshots.N_HELD_OUT
     look = (
-        looks.gpt_look(tokenizer, n, lambda texts: {})
+        snapshot_answers.gpt_look(tokenizer, n, lambda texts: {})
         if name == "gpt"
-        else looks.bert_look(tokenizer, 4 * n)
+        else snapshot_answers.bert_look(tokenizer, 4 * n)
     )
     assert look(model, step)["bits"] == pytest.approx(row["bits_int8"], abs=2e-3)

@@ -3,27 +3,19 @@
 
 import math
 from collections import Counter
-from importlib import import_module
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import Generator, nn
 
+from experiments.ch10_feature_lab import heads, probes, spaces
 from pretrain_lab.corpora.loading import film_split, load_reviews, play_split
 from pretrain_lab.tasks.character_ner import read_names
 
 
-@pytest.fixture(scope="module")
-def modules() -> dict[str, ModuleType]:
-    """Import the modules of the study."""
-    names = ("heads", "probes", "spaces", "readers")
-    return {name: import_module(f"experiments.ch10_feature_lab.{name}") for name in names}
-
-
-def test_tasks_on_words_are_balanced_and_parted_by_play(modules: dict[str, ModuleType]) -> None:
+def test_tasks_on_words_are_balanced_and_parted_by_play() -> None:
     """Every class is equally frequent, and no passage of one split comes from another's play."""
-    probes = modules["probes"]
     sizes = {"train": 60, "validation": 30, "test": 30}
     for task, items in probes.word_tasks(sizes).items():
         for split, part in items.items():
@@ -35,17 +27,16 @@ def test_tasks_on_words_are_balanced_and_parted_by_play(modules: dict[str, Modul
         assert {play_split(passage.play) for passage in read_names(split)} == {split}
 
 
-def test_word_here_is_its_own_control(modules: dict[str, ModuleType]) -> None:
+def test_word_here_is_its_own_control() -> None:
     """Its type is the word that is asked, so its label is a function of the type."""
     sizes = {"train": 60, "validation": 30, "test": 30}
-    items = modules["probes"].word_tasks(sizes)["word here"]["train"]
+    items = probes.word_tasks(sizes)["word here"]["train"]
     label = dict(zip(items.types, items.labels, strict=True))
     assert items.labels == [label[kind] for kind in items.types]
 
 
-def test_layer_is_chosen_on_validation(modules: dict[str, ModuleType]) -> None:
+def test_layer_is_chosen_on_validation() -> None:
     """Layer 1 knows the test labels best and layer 0 those of validation: 0 is chosen."""
-    probes = modules["probes"]
     generator = Generator().manual_seed(0)
     labels = {split: [0, 1] * 60 for split in probes.SPLITS}
     items = {s: probes.Items([], [], found, [str(i) for i in found]) for s, found in labels.items()}
@@ -65,9 +56,9 @@ def test_layer_is_chosen_on_validation(modules: dict[str, ModuleType]) -> None:
     assert len(found["control"]) == 2
 
 
-def test_peak_says_how_sure_it_is(modules: dict[str, ModuleType]) -> None:
+def test_peak_says_how_sure_it_is() -> None:
     """Equal layers share the draws; a clear winner takes them all."""
-    peak = modules["probes"].peak
+    peak = probes.peak
     halves = torch.tensor([[1.0, 0.0] * 20, [0.0, 1.0] * 20, [0.0] * 40], dtype=torch.float64)
     unsure = peak(halves, [0, 3, 6])
     assert (unsure["low"], unsure["high"]) == (0.0, 3.0)
@@ -75,32 +66,32 @@ def test_peak_says_how_sure_it_is(modules: dict[str, ModuleType]) -> None:
     assert sure == {"layer": 6, "low": 6.0, "high": 6.0}
 
 
-def test_probed_layers_count_from_the_last_one(modules: dict[str, ModuleType]) -> None:
+def test_probed_layers_count_from_the_last_one() -> None:
     """The last layer is always asked."""
-    assert modules["probes"]._layers(31, 3) == list(range(0, 31, 3))
-    assert modules["probes"]._layers(6, 2) == [1, 3, 5]
+    assert probes._layers(31, 3) == list(range(0, 31, 3))
+    assert probes._layers(6, 2) == [1, 3, 5]
 
 
-def test_halves_loss_leaves_the_seam_out(modules: dict[str, ModuleType]) -> None:
+def test_halves_loss_leaves_the_seam_out() -> None:
     """A model that copies perfectly from the second copy on pays nothing there."""
     ids = torch.tensor([[2, 0, 1, 2, 0, 1]])
     logits = torch.zeros(1, 6, 4)
     logits[0, 3, 0] = logits[0, 4, 1] = 100.0  # after the second 2 comes 0, after it 1
-    first, second = modules["heads"].halves_loss(logits, ids)
+    first, second = heads.halves_loss(logits, ids)
     assert first == pytest.approx(math.log(4))
     assert second == pytest.approx(0.0, abs=1e-6)
 
 
-def test_others_are_other_heads_of_the_same_layers(modules: dict[str, ModuleType]) -> None:
+def test_others_are_other_heads_of_the_same_layers() -> None:
     """As many from each layer, none of the chosen."""
     chosen = [(3, 0), (3, 4), (7, 8)]
-    drawn = modules["heads"].others_of_layers(chosen, 9, Generator().manual_seed(1))
+    drawn = heads.others_of_layers(chosen, 9, Generator().manual_seed(1))
     assert Counter(layer for layer, _ in drawn) == {3: 2, 7: 1}
     assert not set(drawn) & set(chosen)
     assert len(set(drawn)) == 3
 
 
-def test_muted_head_writes_nothing_until_it_is_let_go(modules: dict[str, ModuleType]) -> None:
+def test_muted_head_writes_nothing_until_it_is_let_go() -> None:
     """The output matrix gets zeros where the head wrote, and its own input again afterwards."""
     matrix = nn.Linear(6, 6, bias=False)
     layer = SimpleNamespace(self_attn=SimpleNamespace(o_proj=matrix))
@@ -108,24 +99,24 @@ def test_muted_head_writes_nothing_until_it_is_let_go(modules: dict[str, ModuleT
     x = torch.randn(2, 3, 6, generator=Generator().manual_seed(2))
     cut = x.clone()
     cut[..., 2:4] = 0
-    muted = modules["heads"].Muted(model, [(0, 1)], d_head=2)
+    muted = heads.Muted(model, [(0, 1)], d_head=2)
     assert torch.equal(matrix(x), nn.functional.linear(cut, matrix.weight))
     muted.remove()
     assert torch.equal(matrix(x), nn.functional.linear(x, matrix.weight))
 
 
-def test_noise_falls_into_clusters_on_the_map_only(modules: dict[str, ModuleType]) -> None:
+def test_noise_falls_into_clusters_on_the_map_only() -> None:
     """Ten clusters of noise overlap among the vectors and stand apart in the plane."""
-    found = modules["spaces"].noise_space(60, 50)
+    found = spaces.noise_space(60, 50)
     apart = found["silhouettes"]
     assert apart["vectors"] < 0.1
     assert min(apart["tsne"], apart["tsne_low"], apart["pca"]) > 0.25
     assert len(found["tsne"]) == len(found["tsne_low"]) == 60
 
 
-def test_films_of_the_sentiment_task_are_disjoint(modules: dict[str, ModuleType]) -> None:
+def test_films_of_the_sentiment_task_are_disjoint() -> None:
     """The interval draws test films; none of them gave a training or validation sentence."""
-    task = modules["spaces"].Sentiment({"train": 50, "validation": 30, "test": 40})
+    task = spaces.Sentiment({"train": 50, "validation": 30, "test": 40})
     assert {film_split(film) for film in task.films} == {"test"}
     known = {split: {" ".join(r.sentence.split()) for r in load_reviews(split)}
              for split in ("train", "validation")}  # fmt: skip
@@ -133,9 +124,9 @@ def test_films_of_the_sentiment_task_are_disjoint(modules: dict[str, ModuleType]
         assert {" ".join(words) for words in task.texts[split]} <= sentences
 
 
-def test_interval_over_films_is_wider_than_over_sentences(modules: dict[str, ModuleType]) -> None:
+def test_interval_over_films_is_wider_than_over_sentences() -> None:
     """Films whose sentences are all right or all wrong count as one draw each."""
-    task = modules["spaces"].Sentiment({"test": 40})
+    task = spaces.Sentiment({"test": 40})
     task.films = ["a"] * 20 + ["b"] * 20
     middle, low, high = task.over_films(torch.tensor([1.0] * 20 + [0.0] * 20))
     assert (middle, low, high) == (0.5, 0.0, 1.0)

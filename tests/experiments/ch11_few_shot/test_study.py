@@ -1,27 +1,18 @@
 # SPDX-License-Identifier: MIT
 """The in-context study: no film twice, intervals by hand, and an interrupted study goes on."""
 
-from collections.abc import Callable
-from importlib import import_module
-from types import ModuleType
-
 import numpy as np
 import pytest
 import torch
 
+from experiments.ch11_few_shot import bag_of_words, runs, tasks
+from experiments.common import statistics
 from pretrain_lab.corpora.loading import load_reviews
 from pretrain_lab.statistics.intervals import wilson_interval
 
 
-@pytest.fixture(scope="module")
-def scripts() -> Callable[[str], ModuleType]:
-    """Load modules beside the scripts."""
-    return import_module
-
-
-def test_no_film_gives_demonstration_and_question(scripts: Callable[[str], ModuleType]) -> None:
+def test_no_film_gives_demonstration_and_question() -> None:
     """Films of demonstrations and of the bag's labels are never films that are asked."""
-    tasks = scripts("experiments.ch11_few_shot.tasks")
     asked = tasks.balanced_reviews(load_reviews("test"), 300, seed=0)
     assert len({review.sentence for review in asked}) == 300
     assert sum(review.label for review in asked) == 150
@@ -36,11 +27,8 @@ def test_no_film_gives_demonstration_and_question(scripts: Callable[[str], Modul
 
 
 @pytest.mark.parametrize("task", ["opposites", "plurals", "past-tense"])
-def test_no_demonstration_gives_an_answer_away(
-    scripts: Callable[[str], ModuleType], task: str
-) -> None:
+def test_no_demonstration_gives_an_answer_away(task: str) -> None:
     """No word is question and answer, none is asked twice; the eight shown are not asked."""
-    tasks = scripts("experiments.ch11_few_shot.tasks")
     items = tasks.word_items(task)
     questions = [item.text for item in items]
     assert len(set(questions)) == len(items) >= 35
@@ -51,9 +39,8 @@ def test_no_demonstration_gives_an_answer_away(
     assert len(asked) == len(items) - 8
 
 
-def test_the_sums_are_right(scripts: Callable[[str], ModuleType]) -> None:
+def test_the_sums_are_right() -> None:
     """Python's own arithmetic agrees, and no sum stands twice."""
-    tasks = scripts("experiments.ch11_few_shot.tasks")
     for task in tasks.SUMS:
         items = tasks.sum_items(task)
         assert len({item.text for item in items}) == len(items) >= 81
@@ -61,9 +48,8 @@ def test_the_sums_are_right(scripts: Callable[[str], ModuleType]) -> None:
         assert all(int(item.accepted[0]) >= 0 for item in items)
 
 
-def test_summary_resamples_films(scripts: Callable[[str], ModuleType]) -> None:
+def test_summary_resamples_films() -> None:
     """Ten sentences of one film count as one witness: the interval is wider than Wilson's."""
-    statistics = scripts("experiments.common.in_context_statistics")
     rows = ["1" * 50 + "0" * 50]
     films = [str(i // 10) for i in range(100)]
     by_film = statistics.summary(rows, films)
@@ -79,17 +65,15 @@ def test_summary_resamples_films(scripts: Callable[[str], ModuleType]) -> None:
     assert places["n"] == 3
 
 
-def test_order_needs_no_threshold(scripts: Callable[[str], ModuleType]) -> None:
+def test_order_needs_no_threshold() -> None:
     """Three of four pairs stand right, a tie is half; a shift of all scores changes nothing."""
-    arms = scripts("experiments.ch11_few_shot.runs")
     scores, truth = torch.tensor([0.1, 0.4, 0.3, 0.9]), torch.tensor([0, 0, 1, 1])
-    assert arms.ordered(scores, truth) == arms.ordered(scores - 7, truth) == 0.75
-    assert arms.ordered(torch.zeros(4), truth) == 0.5
+    assert runs.ordered(scores, truth) == runs.ordered(scores - 7, truth) == 0.75
+    assert runs.ordered(torch.zeros(4), truth) == 0.5
 
 
-def test_comparisons_are_paired(scripts: Callable[[str], ModuleType]) -> None:
+def test_comparisons_are_paired() -> None:
     """An arm against itself differs by nothing; unpaired draws leave doubt, paired ones none."""
-    statistics = scripts("experiments.common.in_context_statistics")
     rng = np.random.default_rng(0)
     rows = ["".join(map(str, row)) for row in rng.integers(0, 2, size=(5, 60))]
     better = [row.replace("0", "1", 6) for row in rows]
@@ -102,12 +86,10 @@ def test_comparisons_are_paired(scripts: Callable[[str], ModuleType]) -> None:
     assert paired["high"] - paired["low"] < apart["high"] - apart["low"]
 
 
-def test_the_list_of_words_and_the_bag(scripts: Callable[[str], ModuleType]) -> None:
+def test_the_list_of_words_and_the_bag() -> None:
     """Ties are half a hit; the bag of words gets better with labels."""
-    baselines = scripts("experiments.ch11_few_shot.bag_of_words")
-    tasks = scripts("experiments.ch11_few_shot.tasks")
     reviews = tasks.balanced_reviews(load_reviews("test"), 200, seed=0)
-    hits = baselines.word_list_hits(reviews)
+    hits = bag_of_words.word_list_hits(reviews)
     assert set(hits.tolist()) == {0.0, 0.5, 1.0}
-    few, many = (baselines.bag_of_words(reviews, n, 0)["default"].count("1") for n in (4, 2048))
+    few, many = (bag_of_words.bag_of_words(reviews, n, 0)["default"].count("1") for n in (4, 2048))
     assert many > few + 10

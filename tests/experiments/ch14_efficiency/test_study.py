@@ -2,33 +2,18 @@
 """The study of chapter 14: marks, words, sparse layers, pronouns, and the sum of seconds."""
 
 import json
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
 import torch
 from torch import Generator, nn
 
+from experiments.book_models import cpu_seconds
+from experiments.ch08_labels.data import Sentences
+from experiments.ch14_efficiency import __main__ as study
+from experiments.ch14_efficiency import latency, smaller_models
+from experiments.ch14_efficiency.smaller_models import Plan
 from pretrain_lab.corpora.loading import Review
-
-
-@pytest.fixture(scope="module")
-def study() -> Iterator[SimpleNamespace]:
-    """Import the modules beside the script."""
-    sizes = dict(import_module("experiments.ch08_labels.data").SIZES)
-    names = {
-        "smaller": "ch14_efficiency.smaller_models", "latency": "ch14_efficiency.latency",
-        "pronouns": "ch14_efficiency.pronouns", "seconds": "book_models.cpu_seconds",
-        "main": "ch14_efficiency.__main__",
-    }  # fmt: skip
-    loaded = {name: import_module(f"experiments.{path}") for name, path in names.items()}
-    yield SimpleNamespace(**loaded)
-    found = import_module("experiments.ch08_labels.data").SIZES
-    found.clear()
-    found.update(sizes)
 
 
 class Marked(nn.Module):
@@ -44,79 +29,87 @@ class Marked(nn.Module):
         return self.logits.expand(len(ids), -1)
 
 
-def test_marks_are_repeated_at_the_lowest_loss(
-    study: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Few(Sentences):
+    """Eight sentences, drawn in their order."""
+
+    def of(self, split: str) -> tuple[Review, ...]:
+        """Give them."""
+        return (Review("good film", 1, "a"), Review("bad film", 0, "b")) * 4
+
+    def subset(self, n: int, seed: int) -> list[int]:
+        """Take the first ones."""
+        return list(range(n))
+
+    def encoded(self, split: str, reader: str) -> list[torch.Tensor]:
+        """Give texts of different lengths."""
+        return [torch.arange(3 + i) for i in range(4)]
+
+
+PLAN = Plan(sentences=Few())
+
+
+def test_marks_are_repeated_at_the_lowest_loss() -> None:
     """The teacher's own logits have no slope; those of the labels have."""
-    texts = [torch.arange(3 + i) for i in range(4)]
-    monkeypatch.setattr(study.smaller, "encoded", lambda *_: texts)
-    monkeypatch.setattr(study.smaller, "subset", lambda n, seed: list(range(n)))
     marks = torch.tensor([[0.4, 1.0]]).expand(4, -1)
     for logits, still in (([0.4, 1.0], True), ([-3.0, 3.0], False)):
         model = Marked(logits)
-        study.smaller.marked_loss(marks, 0)(model, Generator().manual_seed(0)).backward()
+        smaller_models.marked_loss(PLAN, marks, 0)(model, Generator().manual_seed(0)).backward()
         assert model.logits.grad is not None
         assert bool(model.logits.grad.abs().max() < 1e-6) == still
 
 
-def test_words_learn_from_probabilities(
-    study: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_learn_from_probabilities() -> None:
     """A sure teacher who contradicts the labels is followed, not the labels."""
-    reviews = [Review("good film", 1, "a"), Review("bad film", 0, "b")] * 4
-    monkeypatch.setattr(study.smaller, "labelled", lambda split: reviews)
-    monkeypatch.setattr(study.smaller, "subset", lambda n, seed: list(range(n)))
-    truth = torch.tensor([review.label for review in reviews])
-    monkeypatch.setattr(study.smaller, "labels_of", lambda split: truth)
     marks = torch.tensor([[9.0, 0.0], [0.0, 9.0]]).repeat(4, 1)
-    assert study.smaller.words_on(8, 0) == "1" * 8
-    assert study.smaller.words_on(8, 0, marks) == "0" * 8
+    assert smaller_models.words_on(PLAN, 8, 0) == "1" * 8
+    assert smaller_models.words_on(PLAN, 8, 0, marks) == "0" * 8
 
 
-def test_sparse_layers_give_the_same(study: SimpleNamespace) -> None:
+def test_sparse_layers_give_the_same() -> None:
     """Only the format differs; bytes count values and places."""
     torch.manual_seed(0)
     layer, x = nn.Linear(6, 4), torch.randn(2, 3, 6)
     with torch.no_grad():
         layer.weight[:, ::2] = 0.0
-    sparse = study.latency.SparseLinear(layer)
+    sparse = latency.SparseLinear(layer)
     torch.testing.assert_close(sparse(x), layer(x))
     assert sparse.bytes == 4 * (12 + 12 + 5)
 
 
-def test_a_cut_model_is_a_copy(study: SimpleNamespace) -> None:
+def test_a_cut_model_is_a_copy() -> None:
     """The teacher stays as it is, and drawn scores have the shapes of the others."""
     scores = {"heads": [torch.ones(12)] * 6, "neurons": [torch.ones(1536)] * 6}
-    drawn = study.smaller.drawn_like(scores, 1)
+    drawn = smaller_models.drawn_like(scores, 1)
     assert [len(one) for one in drawn["heads"]] == [12] * 6
-    assert not torch.equal(drawn["neurons"][0], study.smaller.drawn_like(scores, 2)["neurons"][0])
+    assert not torch.equal(drawn["neurons"][0], smaller_models.drawn_like(scores, 2)["neurons"][0])
 
 
-def test_pairs_name_what_the_runs_make(study: SimpleNamespace) -> None:
+def test_pairs_name_what_the_runs_make() -> None:
     """Of each pair both are there, and hits become paired differences over films."""
-    names = {name for pair in study.main.PAIRS for name in pair} | {"teacher"}
-    n = len(study.main.films_of("test"))
+    names = {name for pair in study.PAIRS for name in pair} | {"teacher"}
+    films = Plan().sentences.films("test")
+    n = len(films)
     runs = [{name: ("1" * n if name == "teacher" else "01" * (n // 2)) for name in names}] * 2
-    found = study.main.results(runs)
+    found = study.results(runs, films)
     assert found["accuracy"]["teacher"]["mean"] == 1.0
     assert found["minus_teacher"]["teacher"] == {"mean": 0.0, "low": 0.0, "high": 0.0}
     assert found["minus_teacher"]["student, labels"]["high"] < -0.4
 
 
-def test_seconds_are_the_largest_statement(study: SimpleNamespace, tmp_path: Path) -> None:
+def test_seconds_are_the_largest_statement(tmp_path: Path) -> None:
     """Last sessions, minutes and lists of trainings compete; means and intervals do not count."""
     record = {
         "cpu_seconds": 5, "cpu_minutes_total": 2.0,
         "cpu_seconds_each": {"gpt": {"mean": 999.0, "values": [60.0, 70.0]}, "t5": [30.0]},
     }  # fmt: skip
     (tmp_path / "one.json").write_text(json.dumps(record))
-    assert study.seconds.largest(tmp_path / "one.json") == 160.0
+    assert cpu_seconds.largest(tmp_path / "one.json") == 160.0
     del record["cpu_seconds_each"]
     (tmp_path / "one.json").write_text(json.dumps(record))
     receipts = {"chapters": {"04": {"cpu": 7.5}}}
     (tmp_path / "receipts.json").write_text(json.dumps(receipts))
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "none.json").write_text("{}")
-    found = study.seconds.add_up(tmp_path, tmp_path / "models")
+    found = cpu_seconds.add_up(tmp_path, tmp_path / "models")
     assert found["seconds"] == {"studies": 120, "models": 0, "chapters": 8}
     assert found["unstated"] == ["none"]

@@ -2,17 +2,11 @@
 """Finished arms of a study: computed once, dropped with other settings, gone with the record."""
 
 import json
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """Load the module beside the studies."""
-    return import_module("experiments.common.memory")
+from experiments.common.memory import ArmCache
 
 
 class Count:
@@ -26,35 +20,45 @@ class Count:
         return 7
 
 
-def test_arms_are_computed_once(script: ModuleType, tmp_path: Path) -> None:
+def test_arms_are_computed_once(tmp_path: Path) -> None:
     """An interrupted study goes on; with other settings it starts anew."""
     compute = Count()
-    assert script.FinishedArms("study", {"k": (0,)}, folder=tmp_path).get("a", compute) == 7
-    again = script.FinishedArms("study", {"k": (0,)}, folder=tmp_path)
-    assert (again.get("a", compute), compute.calls) == (7, 1)
-    assert json.loads((tmp_path / "study.arms.json").read_text())["arms"] == {"a": 7}
-    script.FinishedArms("study", {"k": (0, 1)}, folder=tmp_path).get("a", compute)
+    assert ArmCache("study", {"k": (0,)}, folder=tmp_path).get("a/b, 1", compute) == 7
+    again = ArmCache("study", {"k": (0,)}, folder=tmp_path)
+    assert (again.get("a/b, 1", compute), compute.calls) == (7, 1)
+    other = ArmCache("study", {"k": (0, 1)}, folder=tmp_path)
+    with pytest.raises(LookupError, match="'a/b, 1' of study"):
+        other.get("a/b, 1")
+    other.get("a/b, 1", compute)
     assert compute.calls == 2
 
 
-def test_record_replaces_the_arms(script: ModuleType, tmp_path: Path) -> None:
+def test_a_result_is_the_same_whether_it_was_kept_or_not(tmp_path: Path) -> None:
+    """Keys are strings and tuples lists from the start, or a study would fail when it goes on."""
+    for keep in (True, False):
+        arms = ArmCache("study", {}, keep=keep, folder=tmp_path)
+        assert arms.get("a", lambda: {1: (2,)}) == {"1": [2]}
+
+
+def test_record_replaces_the_arms(tmp_path: Path) -> None:
     """The record holds what it is given and the time of all arms, of earlier runs too."""
-    arms = script.FinishedArms("study", {}, folder=tmp_path)
+    arms = ArmCache("study", {}, folder=tmp_path / "kept")
     arms.get("a", Count())
-    state = json.loads((tmp_path / "study.arms.json").read_text())
-    (tmp_path / "study.arms.json").write_text(json.dumps({**state, "cpu_seconds": 5000.0}))
-    script.FinishedArms("study", {}, folder=tmp_path).conclude({"share": 1 / 3})
-    assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
+    path = arms.path("a", ".json")
+    assert path is not None
+    path.write_text(json.dumps({"result": 7, "cpu_seconds": 5000.0}))
+    again = ArmCache("study", {}, folder=tmp_path / "kept")
+    again.conclude({"share": again.get("a") / 21}, folder=tmp_path)
+    assert list((tmp_path / "kept").iterdir()) == []
     record = json.loads((tmp_path / "study.json").read_text())
     assert record["share"] == 0.33333
     assert record["cpu_seconds"] == 5000
 
 
-def test_a_trial_leaves_no_file(
-    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_quick_run_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It prints its record instead."""
-    arms = script.FinishedArms("study", {}, keep=False, folder=tmp_path)
-    arms.conclude({"a": arms.get("a", Count())})
+    arms = ArmCache("study", {}, keep=False, folder=tmp_path)
+    assert arms.path("weights") is None
+    arms.conclude({"a": arms.get("a", Count())}, folder=tmp_path)
     assert json.loads(capsys.readouterr().out) == {"a": 7}
     assert list(tmp_path.iterdir()) == []

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Resampled cells, residuals, the explained share and percentiles, by hand."""
+"""Resampled cells, residuals and the explained share, by hand."""
 
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from pretrain_lab.scaling.bootstrap import bootstrap_laws, percentiles, r_squared, residuals
+from pretrain_lab.scaling.bootstrap import bootstrap_laws, r_squared, residuals
 from pretrain_lab.scaling.laws import Array, Runs
 
 CELLS = Runs(
@@ -105,24 +105,3 @@ def test_what_has_no_explained_share(
     """Other shapes, values without end, nothing to explain."""
     with pytest.raises(ValueError, match=message):
         r_squared(np.array(measured), np.array(predicted))
-
-
-def test_percentiles_by_hand() -> None:
-    """Of 0..100 the middle 95 % reach from 2.5 to 97.5, the middle half from 25 to 75."""
-    values = list(range(101))
-    assert percentiles(values) == pytest.approx((2.5, 97.5))
-    assert percentiles(values, 0.5) == pytest.approx((25.0, 75.0))
-    assert percentiles(values, 1) == (0.0, 100.0)
-    assert percentiles(values, 0) == (50.0, 50.0)
-    assert percentiles([7]) == (7.0, 7.0)
-    assert all(type(end) is float for end in percentiles(np.arange(3)))
-
-
-@pytest.mark.parametrize(
-    ("values", "confidence"),
-    [([], 0.9), ([1.0, np.inf], 0.9), ([np.nan], 0.9), ([1.0], 1.1), ([1.0], -0.1)],
-)
-def test_what_has_no_percentiles(values: list[float], confidence: float) -> None:
-    """No value, one without end, or no share."""
-    with pytest.raises(ValueError, match=r"expected finite values and confidence in 0\.\.1"):
-        percentiles(values, confidence)

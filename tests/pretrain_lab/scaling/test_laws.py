@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pretrain_lab.scaling.bootstrap import bootstrap_laws, percentiles, r_squared, residuals
+from pretrain_lab.scaling.bootstrap import bootstrap_laws, r_squared, residuals
 from pretrain_lab.scaling.isoflop import (
     SizeRuns,
     isoflop_curve,
@@ -17,6 +17,7 @@ from pretrain_lab.scaling.isoflop import (
     power_law,
 )
 from pretrain_lab.scaling.laws import Array, KaplanLaw, Law, Runs, best_split, fit_kaplan, fit_law
+from pretrain_lab.statistics.intervals import percentiles
 
 TRUE = Law(e=1.1, a=30.0, alpha=0.4, b=90.0, beta=0.35)
 SIZES = np.array([6e3, 1.4e4, 2.5e4, 5.6e4, 1e5, 2.2e5, 4e5])

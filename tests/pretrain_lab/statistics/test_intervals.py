@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Generator
 
-from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
+from pretrain_lab.statistics.intervals import bootstrap_interval, percentiles, wilson_interval
 
 
 @given(st.integers(1, 5000), st.data())
@@ -145,3 +145,44 @@ def test_too_little_to_resample(generator: Generator) -> None:
             bootstrap_interval(values, generator=generator, confidence=confidence)
     with pytest.raises(ValueError, match=r"got 0, 1000 and 0.95"):
         bootstrap_interval(values, generator=generator, block_len=0)
+
+
+def test_clusters_are_drawn_whole(generator: Generator) -> None:
+    """Ten films, each all right or all wrong: as uncertain as ten sentences, not as 500."""
+    film = torch.arange(10).repeat_interleave(50)
+    mean, low, high = bootstrap_interval((film % 2).double(), cluster=film, generator=generator)
+    assert mean == 0.5
+    assert high - low == pytest.approx(0.6, abs=0.11)  # 500 sentences: 0.09
+    with pytest.raises(ValueError, match="two blocks"):
+        bootstrap_interval(torch.ones(3), cluster=[0, 0, 0], generator=generator)
+
+
+def test_clusters_of_one_are_items() -> None:
+    """The same draws give the same interval."""
+    values = torch.rand(30, generator=Generator().manual_seed(1), dtype=torch.float64)
+    one, other = (
+        bootstrap_interval(values, cluster=cluster, generator=Generator().manual_seed(2))
+        for cluster in (None, torch.arange(30))
+    )
+    assert one == pytest.approx(other, abs=1e-14)
+
+
+def test_percentiles_by_hand() -> None:
+    """Of 0..100 the middle 95 % reach from 2.5 to 97.5, the middle half from 25 to 75."""
+    values = list(range(101))
+    assert percentiles(values) == pytest.approx((2.5, 97.5))
+    assert percentiles(values, 0.5) == pytest.approx((25.0, 75.0))
+    assert percentiles(values, 1) == (0.0, 100.0)
+    assert percentiles(values, 0) == (50.0, 50.0)
+    assert percentiles([7]) == (7.0, 7.0)
+    assert all(type(end) is float for end in percentiles(np.arange(3)))
+
+
+@pytest.mark.parametrize(
+    ("values", "confidence"),
+    [([], 0.9), ([1.0, np.inf], 0.9), ([np.nan], 0.9), ([1.0], 1.1), ([1.0], -0.1)],
+)
+def test_what_has_no_percentiles(values: list[float], confidence: float) -> None:
+    """No value, one without end, or no share."""
+    with pytest.raises(ValueError, match=r"expected finite values and confidence in 0\.\.1"):
+        percentiles(values, confidence)

@@ -3,9 +3,7 @@
 
 import json
 import struct
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 from torch import Generator
 
+from experiments.book_models import vocabularies
 from pretrain.gpt import GPT
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
 from pretrain.span_corruption import corrupt_spans, restore_spans
@@ -35,12 +34,6 @@ BOOK = load_tokenizer("plays_bpe")
 UNIGRAM = load_tokenizer("plays_unigram")
 BYTES = train_subwords(TOY, "byte-bpe", 270, n_sentinels=4)
 LETTERS = {"alphabet": "", "specials": ()}
-
-
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """Load the script that trained the stored vocabularies."""
-    return import_module("experiments.book_models.vocabularies")
 
 
 def test_merges_are_the_most_frequent_pairs() -> None:
@@ -130,16 +123,16 @@ def test_layout_of_the_stored_vocabularies(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "book_wordpiece"])
-def test_training_again_gives_the_stored_vocabulary(name: str, script: ModuleType) -> None:
+def test_training_again_gives_the_stored_vocabulary(name: str) -> None:
     """BPE exactly; where the library breaks ties by chance, 97 of 100 tokens at least."""
-    stored, again = load_tokenizer(name), script.train(name)
+    stored, again = load_tokenizer(name), vocabularies.train(name)
     if name == "plays_bpe":
         assert again.to_dict() == stored.to_dict()
     assert len(set(stored.tokens) & set(again.tokens)) >= 0.97 * stored.vocab_size
     card = json.loads((TOKENIZERS / f"{name}.card.json").read_text())
     versions = card.pop("versions")
     assert set(versions) == {"tokenizers"}
-    assert {**script.make_card(name, stored), "versions": versions} == {
+    assert {**vocabularies.make_card(name, stored), "versions": versions} == {
         **card,
         "versions": versions,
     }

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Training in stages, short windows first, each with its own optimiser and schedule."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from torch import Generator, nn
+
+from experiments.common.memory import ArmCache
+from pretrain.objectives import BatchLoss
+from pretrain.run_state import History
+from pretrain.training import fit
+
+
+class Stage(NamedTuple):
+    """One part of a training: its windows and its schedule."""
+
+    seq_len: int
+    batch_size: int
+    n_steps: int
+    lr: float
+    n_warmup: int
+    final_lr: float
+    weight_decay: float = 0.1
+    relative_lr: bool = False
+
+
+def shortened(stages: Sequence[Stage], n_steps: int = 12) -> list[Stage]:
+    """Take a few steps in each stage, for a quick run."""
+    return [stage._replace(n_steps=n_steps, n_warmup=n_steps) for stage in stages]
+
+
+def train_stages(
+    model: nn.Module,
+    stages: Sequence[Stage],
+    make_loss: Callable[[int, int], BatchLoss],
+    make_evaluate: Callable[[int], Callable[[nn.Module], float]],
+    cache: ArmCache,
+    *,
+    seed: int,
+    evaluate_every: int,
+) -> History:
+    """Run the stages; one that was interrupted goes on.
+
+    Args:
+        model: Changed in place.
+        stages: In order.
+        make_loss: Makes the objective for a window length and a batch size.
+        make_evaluate: Makes what judges a stage of a window length.
+        cache: Keeps the training's state.
+        seed: Seed of batches and corruption.
+        evaluate_every: Steps between two judgements.
+
+    Returns:
+        Losses and evaluations of all stages, steps counted through.
+    """
+    whole, generator = History(), Generator().manual_seed(seed)
+    for i, stage in enumerate(stages):
+        history = fit(
+            model,
+            make_loss(stage.seq_len, stage.batch_size),
+            n_steps=stage.n_steps,
+            lr=stage.lr,
+            n_warmup=stage.n_warmup,
+            final_lr=stage.final_lr,
+            weight_decay=stage.weight_decay,
+            relative_lr=stage.relative_lr,
+            generator=generator,
+            evaluate=make_evaluate(stage.seq_len),
+            evaluate_every=evaluate_every,
+            checkpoint=cache.path(f"stage {i}"),
+            checkpoint_every=100,
+        )
+        n_before = len(whole.losses)
+        whole.losses += history.losses
+        whole.evaluations += [(n_before + step, loss) for step, loss in history.evaluations]
+    return whole
+
+
+def smooth(losses: list[float], width: int = 100) -> list[float]:
+    """Average consecutive losses, so that the card stays small."""
+    parts = [losses[i : i + width] for i in range(0, len(losses), width)]
+    return [round(sum(part) / len(part), 4) for part in parts]
