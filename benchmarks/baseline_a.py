@@ -18,7 +18,7 @@ from pretrain.objectives import IGNORE_INDEX, causal_targets, corrupt_mlm, rando
 from pretrain.positions import sinusoidal_positions
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
-D_MODEL, N_HEADS, D_FF, N_LAYERS, DROPOUT_PROB = 96, 4, 256, 2, 0.1
+D_MODEL, N_HEADS, D_FF, N_LAYERS, DROPOUT = 96, 4, 256, 2, 0.1
 BATCH_SIZE, SEQ_LEN, LEARNING_RATE = 64, 48, 3e-3
 CAUSAL_STEPS, MASKED_STEPS = 600, 1_500
 
@@ -33,7 +33,7 @@ class SelfAttention(nn.Module):
         self.key = nn.Linear(D_MODEL, D_MODEL)
         self.value = nn.Linear(D_MODEL, D_MODEL)
         self.output = nn.Linear(D_MODEL, D_MODEL)
-        self.dropout = nn.Dropout(DROPOUT_PROB)
+        self.dropout = nn.Dropout(DROPOUT)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Mix the positions of x, float (B, T, D); mask is bool (T, T), True = may attend."""
@@ -61,7 +61,7 @@ class Layer(nn.Module):
         )
         self.attention_norm = nn.LayerNorm(D_MODEL)
         self.feed_forward_norm = nn.LayerNorm(D_MODEL)
-        self.dropout = nn.Dropout(DROPOUT_PROB)
+        self.dropout = nn.Dropout(DROPOUT)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Run both sublayers on x, float (B, T, D)."""
@@ -86,17 +86,17 @@ class Baseline(nn.Module):
         self.token = nn.Embedding(vocab_size, D_MODEL)
         nn.init.normal_(self.token.weight, std=0.02)
         self.register_buffer("sinusoids", sinusoidal_positions(SEQ_LEN, D_MODEL))
-        self.dropout = nn.Dropout(DROPOUT_PROB)
+        self.dropout = nn.Dropout(DROPOUT)
         self.layers = nn.ModuleList(Layer() for _ in range(N_LAYERS))
         self.final_norm = nn.LayerNorm(D_MODEL)
         self.head = nn.Linear(D_MODEL, vocab_size)
 
-    def forward(self, ids: Tensor, *, predict: Tensor | None = None) -> Tensor:
+    def forward(self, ids: Tensor, *, masked_positions: Tensor | None = None) -> Tensor:
         """Score the vocabulary at every position.
 
         Args:
             ids: int64 (B, T).
-            predict: bool (B, T); the logits of these positions alone are returned (they are
+            masked_positions: bool (B, T); the logits of these alone are returned (they are
                 computed for all). It lets the package's evaluation score this model too.
 
         Returns:
@@ -108,7 +108,7 @@ class Baseline(nn.Module):
         for layer in self.layers:
             x = layer(x, mask)
         logits: Tensor = self.head(self.final_norm(x))
-        return logits if predict is None else logits[predict]
+        return logits if masked_positions is None else logits[masked_positions]
 
 
 def train_baseline(

@@ -7,23 +7,28 @@ validation part, in windows of 64 characters, the recipe's own context.
 """
 
 import time
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
 from benchmarks.nanogpt_recipe import SEQ_LEN, NanoGPT, train_nanogpt
 from benchmarks.rows import Row, score_row
+from benchmarks.steps import train_step
 from benchmarks.text import Split, benchmark_text, large_split
 from benchmarks.timing import measure
 from pretrain.evaluation import token_losses
-from pretrain.gpt import GPT
-from pretrain.objectives import causal_lm_loss
-from pretrain.training import learning_rate, make_optimizer, train_step
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.objectives import CausalLM
+from pretrain.training import OptimConfig, make_optimizer, set_learning_rate
 
 ROW_NAME = "c validation loss at equal time"
 N_PAIRS = 5
-SHAPE = {"d_model": 64, "n_layers": 3, "n_heads": 4, "max_len": 128, "init_std": 0.08}
-BATCH_SIZE, PEAK_RATE, FINAL_SHARE, WARMUP_SHARE = 16, 1e-2, 0.02, 0.05
+SHAPE: dict[str, Any] = {
+    "d_model": 64, "n_layers": 3, "n_heads": 4, "max_len": 128, "init_std": 0.08,
+}  # fmt: skip
+BATCH_SIZE = 16
+OPTIM = OptimConfig(lr=1e-2, n_warmup=50, final_lr=0.02)  # in thousandths of the time
 """The recipe of the book's GPT (`experiments/book_models/character_models.py`), with a shorter
 warm-up."""
 
@@ -41,7 +46,7 @@ def run() -> list[Row]:
         torch.manual_seed(seed)
         peer = NanoGPT(split.tokenizer.vocab_size)
         generator = Generator().manual_seed(seed)
-        cost = measure(lambda: list(train_nanogpt(peer, split.train, generator)))  # noqa: B023
+        cost = measure(lambda: train_nanogpt(peer, split.train, generator))  # noqa: B023
         seconds.append(cost.cpu)
         ours = train_for(cost.cpu, split, seed)
         for model, column in zip((ours, peer), losses, strict=True):
@@ -65,23 +70,14 @@ def train_for(cpu_seconds: float, split: Split, seed: int) -> GPT:
         The model, in evaluation mode.
     """
     torch.manual_seed(seed)
-    model = GPT(split.tokenizer.vocab_size, **SHAPE)  # type: ignore[arg-type]
+    model = GPT(GPTConfig(split.tokenizer.vocab_size, **SHAPE)).train()
     generator = Generator().manual_seed(seed)
-    batch_loss = causal_lm_loss(split.train, batch_size=BATCH_SIZE, seq_len=model.max_len)
-    optimizer = make_optimizer(model, lr=PEAK_RATE, betas=(0.9, 0.95), weight_decay=0.1)
-    model.train()
+    objective = CausalLM(split.train, batch_size=BATCH_SIZE, seq_len=model.config.max_len)
+    optimizer = make_optimizer(model, OPTIM)
     start = time.process_time()
     while (used := time.process_time() - start) < cpu_seconds:
-        rate = learning_rate(
-            int(1_000 * used / cpu_seconds),
-            n_steps=1_000,
-            peak=PEAK_RATE,
-            n_warmup=round(1_000 * WARMUP_SHARE),
-            final=FINAL_SHARE,
-        )
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        train_step(model, batch_loss, optimizer, generator, clip_norm=1.0)
+        set_learning_rate(optimizer, OPTIM.rate(int(1_000 * used / cpu_seconds), 1_000))
+        train_step(model, objective, optimizer, generator)
     return model.eval()
 
 

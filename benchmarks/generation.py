@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from benchmarks.peers import VOCAB_SIZE, Shape, gpt_pair
 from benchmarks.rows import Row, speed_row
 from benchmarks.timing import alternate
-from pretrain.generation import generate
+from pretrain.generation import Sampling, generate
+from pretrain.gpt import GPT
 
 N_NEW_TOKENS, PROMPT_LEN, MAX_LEN = 200, 16, 256
 CASES = ((96, 2, 1), (96, 2, 16), (96, 2, 64), (256, 4, 1))
 """Width, layers and batch size of each comparison."""
-N_PAIRS = 5
+N_PAIRS = 9
 
 
 def row_name(d_model: int, n_layers: int, batch_size: int, sampled: bool) -> str:
@@ -50,23 +51,15 @@ def run() -> list[Row]:
 def _sides(shape: Shape) -> tuple[Callable[[bool], object], Callable[[bool], object]]:
     """Make the two functions that generate, given whether to sample."""
     torch.manual_seed(0)
-    models = gpt_pair(shape, dropout_prob=0.0)
-    ours, peer = (model.eval() for model in models)
+    ours, peer = gpt_pair(shape, dropout=0.0)
     prompt = torch.randint(VOCAB_SIZE, (shape.batch_size, PROMPT_LEN))
-    return partial(_ours, ours, prompt), partial(_theirs, peer, prompt)
+    return partial(_ours, ours.eval(), prompt), partial(_theirs, peer.eval(), prompt)
 
 
-def _ours(model: nn.Module, prompt: Tensor, sampled: bool) -> Tensor:
+def _ours(model: GPT, prompt: Tensor, sampled: bool) -> Tensor:
     """Generate with the package."""
-    generator = torch.Generator().manual_seed(0)
-    ids: Tensor = generate(
-        model,  # type: ignore[arg-type]
-        prompt,
-        N_NEW_TOKENS,
-        greedy=not sampled,
-        generator=generator,
-    )
-    return ids
+    choose = Sampling(torch.Generator().manual_seed(0), greedy=not sampled)
+    return generate(model, prompt, N_NEW_TOKENS, choose)
 
 
 @torch.inference_mode()

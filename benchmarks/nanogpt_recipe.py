@@ -8,17 +8,17 @@ Left out: compilation and mixed precision, which that recipe switches off too.
 """
 
 import math
-from collections.abc import Iterator
 
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from pretrain.objectives import causal_lm_loss
-from pretrain.training import learning_rate, make_optimizer
+from pretrain.objectives import CausalLM
+from pretrain.training import OptimConfig, fit
 
-D_MODEL, N_HEADS, N_LAYERS, SEQ_LEN, BATCH_SIZE = 128, 4, 4, 64, 12
-N_STEPS, N_WARMUP, PEAK_RATE, FINAL_SHARE = 2_000, 100, 1e-3, 0.1
-BETAS, WEIGHT_DECAY, CLIP_NORM = (0.9, 0.99), 0.1, 1.0
+D_MODEL, N_HEADS, N_LAYERS, SEQ_LEN, BATCH_SIZE, N_STEPS = 128, 4, 4, 64, 12, 2_000
+OPTIM = OptimConfig(
+    lr=1e-3, n_warmup=100, final_lr=0.1, betas=(0.9, 0.99), weight_decay=0.1, clip_norm=1.0
+)
 
 
 class NanoLayer(nn.Module):
@@ -70,29 +70,13 @@ class NanoGPT(nn.Module):
         return F.linear(self.final_norm(x), self.token.weight)
 
 
-def train_nanogpt(model: NanoGPT, ids: Tensor, generator: Generator) -> Iterator[float]:
-    """Train by the recipe, one step for each value that is asked for.
+def train_nanogpt(model: NanoGPT, ids: Tensor, generator: Generator) -> None:
+    """Train by the recipe.
 
     Args:
-        model: Changed in place.
+        model: Changed in place; left in evaluation mode.
         ids: int64 (L,), the training text.
         generator: Source of randomness of the batches.
-
-    Yields:
-        The loss of each step, in nats per character.
     """
-    batch_loss = causal_lm_loss(ids, batch_size=BATCH_SIZE, seq_len=SEQ_LEN)
-    optimizer = make_optimizer(model, lr=PEAK_RATE, betas=BETAS, weight_decay=WEIGHT_DECAY)
-    model.train()
-    for step in range(N_STEPS):
-        rate = learning_rate(
-            step, n_steps=N_STEPS, peak=PEAK_RATE, n_warmup=N_WARMUP, final=FINAL_SHARE
-        )
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        loss = batch_loss(model, generator)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), CLIP_NORM)
-        optimizer.step()
-        yield loss.item()
+    objective = CausalLM(ids, batch_size=BATCH_SIZE, seq_len=SEQ_LEN)
+    fit(model, objective, OPTIM, n_steps=N_STEPS, generator=generator)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
 
 VOCAB_SIZE = 64
 
@@ -26,9 +26,7 @@ class Shape(NamedTuple):
     seq_len: int
 
 
-def gpt_pair(
-    shape: Shape, *, dropout_prob: float, same_kernel: bool = False
-) -> tuple[nn.Module, nn.Module]:
+def gpt_pair(shape: Shape, *, dropout: float, same_kernel: bool = False) -> tuple[GPT, nn.Module]:
     """Build our GPT and `GPT2LMHeadModel`, equal in every size and option.
 
     Both compute GPT-2's own activation, the tanh form of GELU. The other side's implementation of
@@ -36,17 +34,19 @@ def gpt_pair(
 
     Args:
         shape: Sizes; seq_len is the number of positions.
-        dropout_prob: Of embeddings, attention weights and branches.
+        dropout: Of embeddings, attention weights and branches.
         same_kernel: Give both the exact GELU in torch's one operation, to see the rest alone.
 
     Returns:
         Ours and theirs.
     """
     ours = GPT(
-        VOCAB_SIZE,
-        **_our_sizes(shape),
-        dropout_prob=dropout_prob,
-        activation="gelu" if same_kernel else "gelu_tanh",
+        GPTConfig(
+            VOCAB_SIZE,
+            **_our_sizes(shape),
+            dropout=dropout,
+            activation="gelu" if same_kernel else "gelu_tanh",
+        )
     )
     config = GPT2Config(
         vocab_size=VOCAB_SIZE,
@@ -55,9 +55,9 @@ def gpt_pair(
         n_layer=shape.n_layers,
         n_head=shape.n_heads,
         activation_function="gelu" if same_kernel else "gelu_new",
-        embd_pdrop=dropout_prob,
-        attn_pdrop=dropout_prob,
-        resid_pdrop=dropout_prob,
+        embd_pdrop=dropout,
+        attn_pdrop=dropout,
+        resid_pdrop=dropout,
         attn_implementation="sdpa",
         bos_token_id=None,
         eos_token_id=None,
@@ -66,22 +66,17 @@ def gpt_pair(
     return ours, GPT2LMHeadModel(config)
 
 
-def bert_pair(shape: Shape, *, dropout_prob: float) -> tuple[nn.Module, nn.Module]:
+def bert_pair(shape: Shape, *, dropout: float) -> tuple[BERT, nn.Module]:
     """Build our BERT and `BertForMaskedLM`, equal in every size and option.
 
     Args:
         shape: Sizes; seq_len is the number of positions.
-        dropout_prob: Of embeddings, attention weights and branches.
+        dropout: Of embeddings, attention weights and branches.
 
     Returns:
         Ours and theirs.
     """
-    ours = BERT(
-        VOCAB_SIZE,
-        **_our_sizes(shape),
-        dropout_prob=dropout_prob,
-        n_segments=2,
-    )
+    ours = BERT(BERTConfig(VOCAB_SIZE, **_our_sizes(shape), dropout=dropout, n_segments=2))
     config = BertConfig(
         vocab_size=VOCAB_SIZE,
         max_position_embeddings=shape.seq_len,
@@ -90,8 +85,8 @@ def bert_pair(shape: Shape, *, dropout_prob: float) -> tuple[nn.Module, nn.Modul
         num_attention_heads=shape.n_heads,
         intermediate_size=4 * shape.d_model,
         hidden_act="gelu",
-        hidden_dropout_prob=dropout_prob,
-        attention_probs_dropout_prob=dropout_prob,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
         attn_implementation="sdpa",
     )
     return ours, BertForMaskedLM(config)

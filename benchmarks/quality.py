@@ -21,11 +21,11 @@ from benchmarks.baseline_a import SEQ_LEN, Baseline, train_baseline
 from benchmarks.rows import Row, score_row, time_row
 from benchmarks.text import Split, benchmark_text, small_split
 from benchmarks.timing import alternate
-from pretrain.bert import BERT
+from pretrain.bert import BERT, BERTConfig
 from pretrain.evaluation import masked_accuracy, perplexity
-from pretrain.gpt import GPT
-from pretrain.objectives import causal_lm_loss, corrupt_mlm, masked_lm_loss, random_windows
-from pretrain.training import fit
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.objectives import CausalLM, MaskedLM, corrupt_mlm, random_windows
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
 N_PAIRS = 5
@@ -33,14 +33,14 @@ N_MASKED_WINDOWS = 80 * 64
 CAUSAL_SHAPE: dict[str, Any] = {
     "d_model": 64, "n_layers": 2, "n_heads": 4, "d_ff": 256, "activation": "relu", "init_std": 0.1,
 }  # fmt: skip
-CAUSAL_FIT: dict[str, Any] = {"n_steps": 1_000, "lr": 8e-3, "n_warmup": 50}
-CAUSAL_BATCH_SIZE = 16
+CAUSAL_OPTIM = OptimConfig(lr=8e-3, n_warmup=50)
+CAUSAL_STEPS, CAUSAL_BATCH_SIZE = 1_000, 16
 MASKED_SHAPE: dict[str, Any] = {
     "d_model": 96, "n_layers": 2, "n_heads": 4, "d_ff": 256, "positions": "sinusoidal",
     "init_std": 0.08, "norm_eps": 1e-5,
 }  # fmt: skip
-MASKED_FIT: dict[str, Any] = {"n_steps": 1_200, "lr": 6e-3, "n_warmup": 50}
-MASKED_BATCH_SIZE, SELECT_PROB = 32, 0.3
+MASKED_OPTIM = OptimConfig(lr=6e-3, n_warmup=50)
+MASKED_STEPS, MASKED_BATCH_SIZE, MLM_PROBABILITY = 1_200, 32, 0.3
 N_SHORT_STEPS, SHORT_LEN = 300, 16
 """Steps at first with as many characters, cut into windows of 16: neighbours are found sooner."""
 CAUSAL_NAMES = ("a causal, training time", "a causal, held-out perplexity")
@@ -87,9 +87,10 @@ def train_causal(split: Split, seed: int) -> GPT:
         The model, in evaluation mode.
     """
     torch.manual_seed(seed)
-    model = GPT(split.tokenizer.vocab_size, max_len=SEQ_LEN, **CAUSAL_SHAPE)
-    batch_loss = causal_lm_loss(split.train, batch_size=CAUSAL_BATCH_SIZE, seq_len=SEQ_LEN)
-    fit(model, batch_loss, generator=Generator().manual_seed(seed), **CAUSAL_FIT)
+    model = GPT(GPTConfig(split.tokenizer.vocab_size, max_len=SEQ_LEN, **CAUSAL_SHAPE))
+    objective = CausalLM(split.train, batch_size=CAUSAL_BATCH_SIZE, seq_len=SEQ_LEN)
+    generator = Generator().manual_seed(seed)
+    fit(model, objective, CAUSAL_OPTIM, n_steps=CAUSAL_STEPS, generator=generator)
     return model
 
 
@@ -104,25 +105,26 @@ def train_masked(split: Split, seed: int) -> BERT:
         The model, in evaluation mode.
     """
     torch.manual_seed(seed)
-    model = BERT(split.tokenizer.vocab_size, max_len=SEQ_LEN, **MASKED_SHAPE)
+    model = BERT(BERTConfig(split.tokenizer.vocab_size, max_len=SEQ_LEN, **MASKED_SHAPE))
     n_characters = MASKED_BATCH_SIZE * SEQ_LEN
     short, full = (
-        masked_lm_loss(
+        MaskedLM(
             split.train,
             batch_size=n_characters // seq_len,
             seq_len=seq_len,
-            select_prob=SELECT_PROB,
+            mlm_probability=MLM_PROBABILITY,
             **_mask_options(split.tokenizer),
         )
         for seq_len in (SHORT_LEN, SEQ_LEN)
     )
     steps = itertools.count()
 
-    def batch_loss(model: nn.Module, generator: Generator) -> Tensor:
+    def objective(model: nn.Module, generator: Generator) -> Tensor:
         """Take short windows at first."""
         return (short if next(steps) < N_SHORT_STEPS else full)(model, generator)
 
-    fit(model, batch_loss, generator=Generator().manual_seed(seed), **MASKED_FIT)
+    generator = Generator().manual_seed(seed)
+    fit(model, objective, MASKED_OPTIM, n_steps=MASKED_STEPS, generator=generator)
     return model
 
 

@@ -74,7 +74,8 @@ def time_row(name: str, pairs: Pairs, *, unit: str, scale: float, note: str) -> 
         The row.
     """
     ours, peer = ([cost.cpu * scale for cost in side] for side in pairs)
-    return score_row(name, ours, peer, unit=unit, note=f"{note}; {_wall(pairs)}")
+    note = f"{note}; wall time {pairs.wall_ratio():.2f} of the peer's"
+    return score_row(name, ours, peer, unit=unit, note=note)
 
 
 def speed_row(name: str, pairs: Pairs, *, n_items: int, unit: str, note: str) -> Row:
@@ -91,7 +92,8 @@ def speed_row(name: str, pairs: Pairs, *, n_items: int, unit: str, note: str) ->
         The row.
     """
     ours, peer = ([n_items / cost.cpu for cost in side] for side in pairs)
-    return score_row(name, ours, peer, unit=unit, note=f"{note}; {_wall(pairs)}")
+    note = f"{note}; wall time {pairs.wall_ratio():.2f} of the peer's"
+    return score_row(name, ours, peer, unit=unit, note=note)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -119,12 +121,6 @@ def write_rows(path: Path, rows: Sequence[Row], machine: dict[str, str | int]) -
     """
     table = [{key: _rounded(value) for key, value in asdict(row).items()} for row in rows]
     path.write_text(json.dumps({"machine": machine, "rows": table}, indent=2) + "\n")
-
-
-def _wall(pairs: Pairs) -> str:
-    """Say how the wall times compare, beside the CPU times that the row reports."""
-    ratios = [a.wall / b.wall for a, b in zip(pairs.ours, pairs.peer, strict=True)]
-    return f"wall time {statistics.median(ratios):.2f} of the peer's"
 
 
 def _rounded(value: object) -> object:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Benchmark (b): one training step of our GPT and BERT against `transformers`.
 
-A step is forward, loss, backward, clipping and AdamW, through the package's own `train_step` on
-both sides, with the same ids. Our BERT computes its head only where a token was selected; the other
-side computes it everywhere. Random ids serve, for the time does not depend on them.
+A step is forward, loss, backward, clipping and AdamW, by one function and with the same ids on both
+sides. Our BERT computes its head only where a token was selected; the other side computes it
+everywhere. Random ids serve, for the time does not depend on them.
 """
 
 import statistics
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -16,19 +17,19 @@ from torch import Generator, Tensor, nn
 from benchmarks.peers import VOCAB_SIZE, Shape, bert_pair, gpt_pair
 from benchmarks.rows import Row, score_row, time_row
 from benchmarks.timing import Pairs, alternate, measure
-from pretrain.objectives import IGNORE_INDEX, BatchLoss
-from pretrain.training import make_optimizer, train_step
+from pretrain.objectives import IGNORE_INDEX, Objective
+from pretrain.training import OptimConfig, make_optimizer
 
 SHAPES = (Shape(96, 2, 4, 64, 48), Shape(256, 4, 4, 16, 128))
 KINDS = ("GPT", "GPT, same GELU kernel", "BERT")
-DROPOUT_PROBS = (0.1, 0.0)
-SELECT_PROB = 0.15
-N_PAIRS = 5
+DROPOUTS = (0.1, 0.0)
+MLM_PROBABILITY = 0.15
+N_PAIRS = 9
 
 
-def row_name(kind: str, shape: Shape, dropout_prob: float) -> str:
+def row_name(kind: str, shape: Shape, dropout: float) -> str:
     """Name the row of one comparison."""
-    return f"b {kind} step, {shape.d_model} x {shape.n_layers}, dropout {dropout_prob}"
+    return f"b {kind} step, {shape.d_model} x {shape.n_layers}, dropout {dropout}"
 
 
 def peak_name(kind: str, shape: Shape) -> str:
@@ -46,13 +47,35 @@ def run() -> list[Row]:
     peak = matmul_peak()
     for shape in SHAPES:
         for kind in KINDS:
-            for dropout_prob in DROPOUT_PROBS:
-                pairs = _step_pairs(kind, shape, dropout_prob)
+            for dropout in DROPOUTS:
+                pairs = _step_pairs(kind, shape, dropout)
                 note = f"{shape.batch_size} x {shape.seq_len} tokens"
-                name = row_name(kind, shape, dropout_prob)
+                name = row_name(kind, shape, dropout)
                 rows.append(time_row(name, pairs, unit="CPU ms", scale=1e3, note=note))
             rows.append(_peak_row(kind, shape, pairs, peak))  # the run without dropout
     return rows
+
+
+def train_step(
+    model: nn.Module, objective: Objective, optimizer: torch.optim.Optimizer, generator: Generator
+) -> float:
+    """Do what the loop of `pretrain.training.fit` does once.
+
+    Args:
+        model: In training mode; changed in place.
+        objective: Draws a batch and gives its loss.
+        optimizer: Its learning rate is taken as it is.
+        generator: Source of randomness of the batch.
+
+    Returns:
+        The loss before the update.
+    """
+    loss = objective(model, generator)
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
 
 
 def matmul_peak(size: int = 2048, n_repeats: int = 9) -> float:
@@ -88,24 +111,23 @@ def step_flops(shape: Shape, n_predicted: int, *, dense_head: bool) -> float:
     return 6.0 * (tokens * shape.n_layers * layer + n_predicted * head)
 
 
-def _step_pairs(kind: str, shape: Shape, dropout_prob: float) -> Pairs:
+def _step_pairs(kind: str, shape: Shape, dropout: float) -> Pairs:
     """Alternate training steps of both sides on the same ids."""
     torch.manual_seed(0)
+    models: tuple[nn.Module, nn.Module]
     if kind == "BERT":
-        models, losses = bert_pair(shape, dropout_prob=dropout_prob), _masked_losses(shape)
+        models, losses = bert_pair(shape, dropout=dropout), _masked_losses(shape)
     else:
-        models = gpt_pair(shape, dropout_prob=dropout_prob, same_kernel=kind.endswith("kernel"))
+        models = gpt_pair(shape, dropout=dropout, same_kernel=kind.endswith("kernel"))
         losses = _causal_losses(shape)
     ours, peer = (_stepper(m, loss) for m, loss in zip(models, losses, strict=True))
     return alternate(ours, peer, n_pairs=N_PAIRS, n_warmup=3)
 
 
-def _stepper(model: nn.Module, batch_loss: BatchLoss) -> Callable[[], object]:
+def _stepper(model: nn.Module, objective: Objective) -> Callable[[], object]:
     """Make a function that trains a model by one step."""
-    optimizer = make_optimizer(model, lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1)
-    generator = torch.Generator()
-    model.train()
-    return lambda: train_step(model, batch_loss, optimizer, generator, clip_norm=1.0)
+    optimizer = make_optimizer(model, OptimConfig(lr=1e-4))
+    return partial(train_step, model.train(), objective, optimizer, torch.Generator())
 
 
 def _random_ids(shape: Shape, extra: int = 0) -> Tensor:
@@ -114,7 +136,7 @@ def _random_ids(shape: Shape, extra: int = 0) -> Tensor:
     return torch.randint(VOCAB_SIZE, size, generator=torch.Generator().manual_seed(0))
 
 
-def _causal_losses(shape: Shape) -> tuple[BatchLoss, BatchLoss]:
+def _causal_losses(shape: Shape) -> tuple[Objective, Objective]:
     """Make the next-token loss of both sides."""
     ids = _random_ids(shape, extra=1)
     inputs, targets = ids[:, :-1].contiguous(), ids[:, 1:].flatten()
@@ -131,16 +153,16 @@ def _causal_losses(shape: Shape) -> tuple[BatchLoss, BatchLoss]:
     return ours, peer
 
 
-def _masked_losses(shape: Shape) -> tuple[BatchLoss, BatchLoss]:
+def _masked_losses(shape: Shape) -> tuple[Objective, Objective]:
     """Make the masked loss of both sides, with the same positions selected."""
     ids = _random_ids(shape)
     chance = torch.rand(ids.shape, generator=torch.Generator().manual_seed(1))
-    selected = chance < SELECT_PROB
+    selected = chance < MLM_PROBABILITY
     targets, labels = ids[selected], ids.masked_fill(~selected, IGNORE_INDEX).flatten()
 
     def ours(model: nn.Module, generator: Generator) -> Tensor:
         """Score the selected positions."""
-        return F.cross_entropy(model(ids, predict=selected), targets)
+        return F.cross_entropy(model(ids, masked_positions=selected), targets)
 
     def peer(model: nn.Module, generator: Generator) -> Tensor:
         """Score every position, and ignore those that were not selected."""
@@ -154,7 +176,7 @@ def _peak_row(kind: str, shape: Shape, pairs: Pairs, peak: float) -> Row:
     """Say which share of the machine's peak the matrix products of a step reach."""
     tokens = shape.batch_size * shape.seq_len
     dense_head = kind == "BERT"
-    n_ours = round(SELECT_PROB * tokens) if dense_head else tokens
+    n_ours = round(MLM_PROBABILITY * tokens) if dense_head else tokens
     ours = step_flops(shape, n_ours, dense_head=dense_head) / peak
     peer = step_flops(shape, tokens, dense_head=dense_head) / peak
     shares = [ours / a.cpu for a in pairs.ours], [peer / b.cpu for b in pairs.peer]

@@ -24,10 +24,6 @@ class Pairs(NamedTuple):
     ours: list[Cost]
     peer: list[Cost]
 
-    def ratios(self) -> list[float]:
-        """Give ours / peer in CPU-seconds, pair by pair."""
-        return [a.cpu / b.cpu for a, b in zip(self.ours, self.peer, strict=True)]
-
     def wall_ratio(self) -> float:
         """Give the median of ours / peer in wall time."""
         return statistics.median(a.wall / b.wall for a, b in zip(self.ours, self.peer, strict=True))

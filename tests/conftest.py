@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, settings
 from strict_build import Build, build_book
 from torch import Generator, nn
 
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
-from pretrain.t5 import T5
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.t5 import T5, T5Config
 
 # The same examples at every run, and no limit on their time: a busy machine is no failure.
 settings.register_profile(
@@ -65,7 +65,7 @@ def tiny_gpt(scramble: Callable[[nn.Module], nn.Module]) -> Callable[..., GPT]:
 
     def build(**options: object) -> GPT:
         """Build it; options replace the sizes."""
-        model = GPT(11, **{**SIZES, **options})  # type: ignore[arg-type]
+        model = GPT(GPTConfig(11, **{**SIZES, **options}))  # type: ignore[arg-type]
         scramble(model)
         return model
 
@@ -78,7 +78,7 @@ def tiny_bert(scramble: Callable[[nn.Module], nn.Module]) -> Callable[..., BERT]
 
     def build(**options: object) -> BERT:
         """Build it; options replace the sizes."""
-        model = BERT(11, **{**SIZES, **options})  # type: ignore[arg-type]
+        model = BERT(BERTConfig(11, **{**SIZES, **options}))  # type: ignore[arg-type]
         scramble(model)
         return model
 
@@ -92,7 +92,7 @@ def tiny_t5(scramble: Callable[[nn.Module], nn.Module]) -> Callable[..., T5]:
     def build(**options: object) -> T5:
         """Build it; options replace the sizes."""
         sizes = {"d_model": 8, "n_layers": 2, "n_heads": 2, "d_head": 3, "d_ff": 20}
-        model = T5(11, **{**sizes, **options})  # type: ignore[arg-type]
+        model = T5(T5Config(11, **{**sizes, **options}))  # type: ignore[arg-type]
         scramble(model)
         return model
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Scaled dot-product attention, multi-head attention and its key-value cache.
+"""Scaled dot-product attention, multi-head attention and the key-value cache.
 
 Paper: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.
 
-Implemented: attention as the equation has it (with the weights, for study), and a multi-head
-layer that reads either its own sequence or, as cross-attention, another one.
-
-Left out: grouped heads, sparse patterns, relative position biases.
+`attention` is the equation, written out; it serves all three models and gives the weights too.
+The layers call `F.scaled_dot_product_attention`, which is the same arithmetic, only faster.
+Left out: grouped heads, sparse patterns.
 """
 
 import math
@@ -15,77 +14,44 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pretrain.dropout import Dropout, dropout
-from pretrain.masks import additive_mask
-
 
 def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
     mask: Tensor | None = None,
-    dropout_prob: float = 0.0,
+    *,
+    bias: Tensor | None = None,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """Mix the values by how well their keys match each query.
-
-    Computes softmax(q k^T / sqrt(K) + mask) v, equation (1) of the paper.
+    """Mix the values by how well their keys match each query: softmax(q kᵀ / √K + bias) v.
 
     Args:
         query: float (..., T, K).
-        key: float (..., S, K), with the same leading axes.
+        key: float (..., S, K).
         value: float (..., S, any width).
-        mask: bool, broadcastable to (..., T, S). True = may attend; None = all may.
-            A query that may attend to nothing gets zeros.
-        dropout_prob: Probability with which a weight is dropped.
+        mask: bool, broadcastable to (..., T, S). True = may attend; None = all may. Every query
+            must see a key.
+        bias: float, broadcastable to (..., T, S), added to the scores (T5's relative positions).
+        scale: What the queries are multiplied by; None = 1 / √K. T5 has 1.
+        dropout_p: Probability with which a weight is dropped.
 
     Returns:
-        The mixed values (..., T, K) and the weights (..., T, S). Each row sums to 1, unless a
-        query may attend to nothing or weights were dropped.
-
-    Raises:
-        ValueError: The axes, widths, lengths or the mask do not fit together.
+        The mixed values (..., T, width) and the weights (..., T, S), whose rows sum to 1.
 
     Source: Vaswani et al. 2017 (arXiv:1706.03762), equation (1).
     """
-    wanted = (*query.shape[:-2], *key.shape[-2:-1], *query.shape[-1:])  # (..., S, K)
-    fits = len(wanted) == query.dim() >= 2 and key.shape == wanted
-    if not fits or key.shape[:-1] != value.shape[:-1]:
-        raise ValueError(
-            "expected query (..., T, K), key (..., S, K) and value (..., S, K), got "
-            f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
-        )
-    scores = query / math.sqrt(query.shape[-1]) @ key.transpose(-2, -1)  # (..., T, S)
+    query = query / math.sqrt(query.shape[-1]) if scale is None else query * scale
+    scores = query @ key.transpose(-2, -1)  # (..., T, S)
+    if bias is not None:
+        scores = scores + bias
     if mask is not None:
-        check_mask(mask, scores.shape)
-        # Finite, so that a row that sees nothing stays a number until its weights are zeroed.
-        hidden = additive_mask(mask, scores.dtype).clamp(min=torch.finfo(scores.dtype).min)
-        scores = scores + hidden
-    weights = scores.softmax(dim=-1)
-    if mask is not None and not mask.any(dim=-1).all():
-        weights = weights.masked_fill(~mask, 0.0)
-    weights = dropout(weights, dropout_prob)
+        if mask.dtype != torch.bool:  # ~ of numbers is not "not"
+            raise ValueError(f"expected a boolean mask (True = may attend), got {mask.dtype}")
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = F.dropout(scores.softmax(dim=-1), dropout_p)
     return weights @ value, weights
-
-
-def check_mask(mask: Tensor, scores_shape: torch.Size) -> None:
-    """Refuse a mask that is not boolean or does not broadcast to the scores.
-
-    Args:
-        mask: The mask that a caller passed.
-        scores_shape: Shape of the scores, (..., T, S).
-
-    Raises:
-        ValueError: Wrong type or shape.
-    """
-    if mask.dtype != torch.bool:
-        raise ValueError(f"expected a boolean mask (True = may attend), got {mask.dtype}")
-    try:
-        mask.expand(scores_shape)
-    except RuntimeError:
-        raise ValueError(
-            f"expected a mask broadcastable to {tuple(scores_shape)} [..., query, key], "
-            f"got {tuple(mask.shape)}"
-        ) from None
 
 
 class KVCache:
@@ -96,29 +62,14 @@ class KVCache:
     """
 
     def __init__(self, max_len: int) -> None:
-        """Make an empty cache.
-
-        Args:
-            max_len: Most tokens that it can hold.
-        """
+        """Make an empty cache for at most max_len tokens."""
         self.max_len = max_len
         self.length = 0
         self.keys: Tensor | None = None  # (B, H, max_len, K), made at the first append
         self.values: Tensor | None = None  # the same
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Add new keys and values and return all of them.
-
-        Args:
-            key: float (B, H, T, K) of the new tokens.
-            value: float (B, H, T, K) of the new tokens.
-
-        Returns:
-            Keys and values (B, H, length, K), old and new.
-
-        Raises:
-            ValueError: The cache is full, or the other sizes differ from those in it.
-        """
+        """Add keys and values of new tokens, (B, H, T, K), and return all, (B, H, length, K)."""
         n_new = key.shape[2]
         end = self.length + n_new
         if end > self.max_len:
@@ -127,50 +78,42 @@ class KVCache:
             batch_size, n_heads, _, d_head = key.shape
             self.keys = key.new_empty(batch_size, n_heads, self.max_len, d_head)
             self.values = torch.empty_like(self.keys)
-        expected = (*self.keys.shape[:2], n_new, self.keys.shape[3])
-        if key.shape != expected or value.shape != expected:  # copy_ would broadcast in silence
-            raise ValueError(
-                f"expected keys and values of shape {expected}, as those in the cache, "
-                f"got {tuple(key.shape)} and {tuple(value.shape)}"
-            )
+        assert key.shape[:2] == self.keys.shape[:2], "another batch than the one in the cache"
         self.keys.narrow(2, self.length, n_new).copy_(key)
         self.values.narrow(2, self.length, n_new).copy_(value)
         self.length = end
-        return self.keys.narrow(2, 0, end), self.values.narrow(2, 0, end)
+        return self.read()
+
+    def read(self) -> tuple[Tensor, Tensor]:
+        """Return all keys and values, (B, H, length, K)."""
+        assert self.keys is not None
+        assert self.values is not None
+        return self.keys.narrow(2, 0, self.length), self.values.narrow(2, 0, self.length)
 
 
 class MultiHeadAttention(nn.Module):
     """Attention in n_heads subspaces of width D / H, joined by one output matrix.
 
-    Queries, keys and values come from one stacked projection, which is the same arithmetic as
-    three separate ones and one matrix product instead of three.
+    Queries, keys and values come from one stacked projection: the arithmetic of three matrices in
+    one product.
     """
 
-    def __init__(self, d_model: int, n_heads: int, *, dropout_prob: float = 0.0) -> None:
-        """Make the two projections.
-
-        Args:
-            d_model: Width D; must be divisible by n_heads.
-            n_heads: Number of heads H.
-            dropout_prob: Probability with which an attention weight is dropped in training.
-
-        Raises:
-            ValueError: d_model is not a positive multiple of n_heads.
-        """
+    def __init__(self, d_model: int, n_heads: int, *, dropout: float = 0.0) -> None:
+        """Make the two projections; dropout drops attention weights in training."""
         super().__init__()
         if n_heads < 1 or d_model < 1 or d_model % n_heads:
             raise ValueError(f"expected d_model divisible by n_heads, got {d_model} and {n_heads}")
         self.n_heads = n_heads
+        self.dropout = dropout
         self.qkv = nn.Linear(d_model, 3 * d_model)
         self.output = nn.Linear(d_model, d_model)
-        self.dropout = Dropout(dropout_prob)
 
     def forward(
         self,
         x: Tensor,
         mask: Tensor | None = None,
         *,
-        source: Tensor | None = None,
+        memory: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> Tensor:
         """Let each position of x gather what it may see.
@@ -178,58 +121,35 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: float (B, T, D). Gives the queries.
             mask: bool, broadcastable to (B, H, T, S). True = may attend; None = all may.
-            source: float (B, S, D). Gives keys and values in cross-attention; None = x itself.
+            memory: float (B, S, D). Gives keys and values in cross-attention; None = x itself.
             cache: Keys and values of earlier tokens, which are read and extended.
 
         Returns:
             float (B, T, D).
-
-        Raises:
-            ValueError: The mask does not fit.
         """
-        query, key, value = self.project(x, source)
+        query, key, value = self.project(x, memory)
         if cache is not None:
             key, value = cache.append(key, value)
-        if mask is not None:
-            check_mask(mask, torch.Size((*query.shape[:3], key.shape[2])))
-        if self.training and self.dropout.prob > 0:
-            mixed, _ = attention(query, key, value, mask, self.dropout.prob)
+        mixed = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, dropout_p=self.dropout if self.training else 0.0
+        )  # (B, H, T, K)
+        return self.output(mixed.transpose(1, 2).flatten(2))
+
+    def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Make queries (B, H, T, K) from x, and keys and values (B, H, S, K) from memory or x."""
+        if memory is None:
+            query, key, value = self._heads(self.qkv(x), 3)
         else:
-            mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        out: Tensor = self.output(mixed.transpose(1, 2).flatten(2))  # (B, T, D)
-        return out
+            d_model, weight, bias = x.shape[-1], self.qkv.weight, self.qkv.bias
+            (query,) = self._heads(F.linear(x, weight[:d_model], bias[:d_model]), 1)
+            key, value = self._heads(F.linear(memory, weight[d_model:], bias[d_model:]), 2)
+        return query, key, value
 
-    def project(self, x: Tensor, source: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Make queries from x, and keys and values from source (or from x).
-
-        Args:
-            x: float (B, T, D).
-            source: float (B, S, D), or None for self-attention.
-
-        Returns:
-            Queries (B, H, T, K), keys and values (B, H, S, K).
-        """
-        d_model = x.shape[-1]
-        if source is None:
-            parts = self.qkv(x).chunk(3, dim=-1)
-        else:
-            weight, bias = self.qkv.weight, self.qkv.bias
-            query = F.linear(x, weight[:d_model], bias[:d_model])
-            parts = (
-                query,
-                *F.linear(source, weight[d_model:], bias[d_model:]).chunk(2, dim=-1),
-            )
-        heads = [p.unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for p in parts]
-        return heads[0], heads[1], heads[2]  # each (B, H, T or S, K)
+    def _heads(self, stacked: Tensor, n_parts: int) -> tuple[Tensor, ...]:
+        """Cut (B, T, n_parts D) into n_parts tensors (B, H, T, K)."""
+        parts = stacked.unflatten(-1, (n_parts, self.n_heads, -1))  # (B, T, n_parts, H, K)
+        return parts.permute(2, 0, 3, 1, 4).unbind(0)
 
     def weights(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Compute the self-attention weights alone, for looking at them.
-
-        Args:
-            x: float (B, T, D).
-            mask: bool, broadcastable to (B, H, T, T).
-
-        Returns:
-            float (B, H, T, T), each row summing to 1.
-        """
+        """Compute the self-attention weights alone, (B, H, T, T), for looking at them."""
         return attention(*self.project(x), mask)[1]

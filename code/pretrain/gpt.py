@@ -4,93 +4,62 @@
 Papers: Radford et al. 2018 (GPT-1: post-norm), Radford et al. 2019 (GPT-2: pre-norm and a final
 norm; the default here).
 
-Implemented: the model, its tied head, a key-value cache. Left out: GPT-3's sparse layers.
+Left out: GPT-3's sparse layers.
 """
+
+from dataclasses import dataclass
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pretrain.attention import KVCache
-from pretrain.blocks import Block, init_weights
-from pretrain.dropout import Dropout
+from pretrain.blocks import init_weights, make_block
 from pretrain.embeddings import Embeddings, check_attention_mask
 from pretrain.masks import causal_mask, padding_mask, prefix_lm_mask
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """Sizes and choices of a GPT. GPT-2 has 50,257, 768, 12, 12 and 1,024, and "gelu_tanh"."""
+
+    vocab_size: int  # V
+    d_model: int  # D, the width
+    n_layers: int  # N blocks
+    n_heads: int  # H
+    max_len: int  # context, in tokens
+    d_ff: int | None = None  # inner width of the feed-forward layers; None = 4 D
+    dropout: float = 0.0  # of embeddings, attention weights and branches
+    norm: str = "pre"  # "pre" (GPT-2, with a final norm) or "post" (GPT-1, without)
+    norm_eps: float = 1e-5  # added to the variance in LayerNorm
+    positions: str = "learned"  # or "sinusoidal"
+    activation: str = "gelu"  # or "gelu_tanh", "relu"
+    tie_head: bool = True  # the output matrix is the embedding matrix
+    init_std: float = 0.02  # of the initial weights
 
 
 class GPT(nn.Module):
     """A decoder-only Transformer: position t sees positions 1..t and predicts token t + 1."""
 
-    def __init__(
-        self,
-        vocab_size: int,
-        *,
-        d_model: int,
-        n_layers: int,
-        n_heads: int,
-        max_len: int,
-        d_ff: int | None = None,
-        dropout_prob: float = 0.0,
-        norm: str = "pre",
-        norm_eps: float = 1e-5,
-        positions: str = "learned",
-        activation: str = "gelu",
-        tie_head: bool = True,
-        init_std: float = 0.02,
-    ) -> None:
+    def __init__(self, config: GPTConfig) -> None:
         """Build the model.
-
-        Args:
-            vocab_size: Number of token ids V.
-            d_model: Width D.
-            n_layers: Number of blocks N.
-            n_heads: Number of heads H.
-            max_len: Context length, in tokens.
-            d_ff: Inner width of the feed-forward layers; None = 4 D.
-            dropout_prob: Dropout of embeddings, attention weights and branches.
-            norm: "pre" (GPT-2, with a final norm) or "post" (GPT-1, without).
-            norm_eps: Added to the variance in LayerNorm.
-            positions: "learned" or "sinusoidal".
-            activation: "gelu", "gelu_tanh" or "relu".
-            tie_head: Whether the output matrix is the embedding matrix itself.
-            init_std: Standard deviation of the initial weights.
-
-        Raises:
-            ValueError: Sizes or names that the parts refuse.
 
         Source: Radford et al. 2019 (GPT-2), section 2.3; Radford et al. 2018 (GPT-1), section 4.1.
         """
         super().__init__()
-        self.options = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
-        self.embeddings = Embeddings(vocab_size, d_model, max_len, positions=positions)
-        self.dropout = Dropout(dropout_prob)
+        self.config = c = config
+        self.embeddings = Embeddings(c.vocab_size, c.d_model, c.max_len, positions=c.positions)
+        self.dropout = nn.Dropout(c.dropout) if c.dropout else nn.Identity()
         self.blocks = nn.ModuleList(
-            Block(
-                d_model,
-                n_heads,
-                4 * d_model if d_ff is None else d_ff,
-                dropout_prob=dropout_prob,
-                norm=norm,
-                norm_eps=norm_eps,
-                activation=activation,
+            make_block(
+                c.d_model, c.n_heads, c.d_ff or 4 * c.d_model, dropout=c.dropout, norm=c.norm,
+                norm_eps=c.norm_eps, activation=c.activation,
             )
-            for _ in range(n_layers)
-        )
-        self.final_norm = nn.LayerNorm(d_model, eps=norm_eps) if norm == "pre" else nn.Identity()
-        self.head = None if tie_head else nn.Linear(d_model, vocab_size, bias=False)
-        init_weights(self, n_layers, std=init_std)
-
-    @property
-    def max_len(self) -> int:
-        """Context length, in tokens."""
-        return self.embeddings.max_len
-
-    @property
-    def context_limit(self) -> int:
-        """Longest context that the model may read, in tokens.
-
-        The longest sequence seen in training; for a fresh model, which has seen nothing, max_len.
-        """
-        return int(self.embeddings.trained_len) or self.max_len
+            for _ in range(c.n_layers)
+        )  # fmt: skip
+        pre_norm = c.norm == "pre"
+        self.final_norm = nn.LayerNorm(c.d_model, eps=c.norm_eps) if pre_norm else nn.Identity()
+        self.head = None if c.tie_head else nn.Linear(c.d_model, c.vocab_size, bias=False)
+        init_weights(self, c.n_layers, std=c.init_std)
 
     def forward(
         self,
@@ -108,22 +77,14 @@ class GPT(nn.Module):
                 to the right, so that every real token keeps its position.
             prefix_lens: int64 (B,), number of first tokens that all positions see (a prefix LM);
                 None = none.
-            cache: One KVCache per block; ids are then only the tokens not read before.
+            cache: From `make_cache`; ids are then only the tokens not read before.
 
         Returns:
             Logits, float (B, T, V). Row t scores the token at t + 1.
-
-        Raises:
-            ValueError: Wrong shapes, more tokens than max_len, a mask together with a cache, a
-                prefix that was already read, or another number of caches than blocks.
         """
-        return self.score(self.hidden(ids, attention_mask, prefix_lens=prefix_lens, cache=cache))
+        return self.logits(self.encode(ids, attention_mask, prefix_lens=prefix_lens, cache=cache))
 
-    def score(self, states: Tensor) -> Tensor:
-        """Apply the output matrix to states from `hidden`, float (..., D); gives (..., V)."""
-        return F.linear(states, (self.embeddings.token if self.head is None else self.head).weight)
-
-    def hidden(
+    def encode(
         self,
         ids: Tensor,
         attention_mask: Tensor | None = None,
@@ -131,51 +92,28 @@ class GPT(nn.Module):
         prefix_lens: Tensor | None = None,
         cache: list[KVCache] | None = None,
     ) -> Tensor:
-        """Compute the states that the head reads; arguments as in `forward`.
-
-        Returns:
-            float (B, T, D).
-
-        Raises:
-            ValueError: As `forward`.
-        """
-        if cache is not None and attention_mask is not None:
-            raise ValueError("expected no attention_mask together with a cache")
-        if cache is not None and len(cache) != len(self.blocks):
-            raise ValueError(f"expected {len(self.blocks)} caches, one a block, got {len(cache)}")
-        n_past = 0 if cache is None else cache[0].length
-        x = self.dropout(self.embeddings(ids, n_past=n_past))
-        mask = self._mask(ids, attention_mask, prefix_lens, n_past)
+        """Give every position the state that the head reads, float (B, T, D)."""
+        past_length = 0 if cache is None else cache[0].length
+        if cache is not None and not (attention_mask is prefix_lens is None):
+            raise ValueError("expected neither attention_mask nor prefix_lens with a cache")
+        check_attention_mask(attention_mask, ids)
+        x = self.dropout(self.embeddings(ids, past_length=past_length))
+        mask = None  # one token by itself sees all that is in the cache
+        if prefix_lens is not None:
+            mask = prefix_lm_mask(prefix_lens, ids.shape[1])
+        elif ids.shape[1] > 1:
+            mask = causal_mask(ids.shape[1], past_length=past_length, device=ids.device)
+        if attention_mask is not None:
+            real = padding_mask(attention_mask)
+            mask = real if mask is None else mask & real
         for i, block in enumerate(self.blocks):
             x = block(x, mask, cache=None if cache is None else cache[i])
-        states: Tensor = self.final_norm(x)
-        return states
+        return self.final_norm(x)
+
+    def logits(self, states: Tensor) -> Tensor:
+        """Apply the output matrix to states from `encode`: (..., D) to (..., V)."""
+        return F.linear(states, (self.embeddings.token if self.head is None else self.head).weight)
 
     def make_cache(self) -> list[KVCache]:
         """Make one empty key-value cache per block."""
-        return [KVCache(self.max_len) for _ in self.blocks]
-
-    def _mask(
-        self,
-        ids: Tensor,
-        attention_mask: Tensor | None,
-        prefix_lens: Tensor | None,
-        n_past: int,
-    ) -> Tensor | None:
-        """Combine the causal triangle with prefix and padding; one new token needs no mask."""
-        seq_len = ids.shape[1]
-        if prefix_lens is not None:
-            if n_past or prefix_lens.shape != ids.shape[:1]:
-                raise ValueError(
-                    f"expected prefix_lens of shape ({len(ids)},) at the first call, "
-                    f"got {tuple(prefix_lens.shape)} after {n_past} tokens"
-                )
-            mask = prefix_lm_mask(prefix_lens, seq_len)
-        elif attention_mask is None and seq_len == 1:
-            return None
-        else:
-            mask = causal_mask(seq_len, n_past=n_past, device=ids.device)
-        if attention_mask is None:
-            return mask
-        check_attention_mask(attention_mask, ids)
-        return mask & padding_mask(attention_mask)
+        return [KVCache(self.config.max_len) for _ in self.blocks]

@@ -4,10 +4,8 @@
 Papers: Vaswani et al. 2017 (arXiv:1706.03762), section 3.5, for the sinusoids; Raffel et al. 2020
 (arXiv:1910.10683), section 2.1, for T5's relative buckets.
 
-Implemented: the sinusoidal table and T5's bucket of a relative distance. Learned positions are a
-plain `torch.nn.Embedding` and need no function of ours.
-
-Left out: rotary positions (Su et al. 2021), which chapter 2 places beside these.
+Learned positions are a plain `torch.nn.Embedding` and need no function of ours (`embeddings.py`).
+Left out: rotary positions (Su et al. 2021), which turn queries and keys inside `attention.py`.
 """
 
 import math
@@ -17,19 +15,9 @@ from torch import Tensor
 
 
 def sinusoidal_positions(max_len: int, d_model: int) -> Tensor:
-    """Make the fixed table of sines and cosines.
+    """Make the fixed table of sines and cosines, float32 (max_len, D).
 
-    Channel 2i holds sin(p / 10000^(2i / d_model)), channel 2i + 1 the cosine of the same angle.
-
-    Args:
-        max_len: Number of positions, in tokens.
-        d_model: Width D; must be even.
-
-    Returns:
-        float32 (max_len, D).
-
-    Raises:
-        ValueError: max_len < 1, or d_model is not a positive even number.
+    Channel 2i holds sin(p / 10000^(2i / D)), channel 2i + 1 the cosine of the same angle.
 
     Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.5.
     """
@@ -57,14 +45,8 @@ def relative_position_bucket(
     Returns:
         int64, the shape of distance, values in 0..n_buckets - 1.
 
-    Raises:
-        ValueError: n_buckets is too small to split, max_distance does not exceed the number of
-            exact buckets, or distances are no whole numbers.
-
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 2.1; default sizes from the same.
     """
-    if distance.is_floating_point():
-        raise ValueError(f"expected distances in whole tokens, got {distance.dtype}")
     n_side = n_buckets // 2 if bidirectional else n_buckets
     n_exact = n_side // 2
     if n_exact < 1 or max_distance <= n_exact:

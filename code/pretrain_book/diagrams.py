@@ -18,7 +18,6 @@ of them. A diagram reads from bottom to top, as its tensors flow; one unit of it
 Leaves out: dropout, padding masks, and the heads inside of attention.
 """
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -229,7 +228,6 @@ def _row_height(kind: str, text: str) -> float:
 
 
 _DPI = 120  # keeps a figure with this much text below 100 kB
-_WIDTH = 7.0  # inches: the text
 _TITLE = 0.42  # inches: room for a title over its stack
 
 
@@ -385,38 +383,6 @@ def draw_block(ax: Axes, norm: str = "pre", paradigm: str = "baseline") -> None:
     _title(ax, column.x, 2.6, f"{norm}-norm", formula, color)
 
 
-def draw_pipeline(
-    ax: Axes,
-    steps: Sequence[str],
-    notes: Sequence[str] | None = None,
-    *,
-    paradigm: str = "baseline",
-) -> None:
-    """Draw steps as boxes from left to right with arrows between them.
-
-    Args:
-        ax: Axes to draw on, 7 inches wide.
-        steps: Two to six names; long ones are wrapped.
-        notes: One remark under each step; none when None.
-        paradigm: Whose tint the boxes take.
-
-    Raises:
-        ValueError: Fewer than two or more than six steps, or another number of notes.
-    """
-    remarks = [""] * len(steps) if notes is None else list(notes)
-    if not 2 <= len(steps) <= 6 or len(remarks) != len(steps):
-        raise ValueError(f"expected 2..6 steps, a note each, got {len(steps)} and {len(remarks)}")
-    _clear(ax, _WIDTH, 1.2)
-    pitch = _WIDTH / len(steps)
-    width, face = pitch - 0.3, tint(style_of(paradigm).color)
-    for n, (step, note) in enumerate(zip(steps, remarks, strict=True)):
-        x = pitch * (n + 0.5)
-        draw_box(ax, (x, 0.85), (width, 0.6), _wrapped(step, width), face=face)
-        ax.text(x, 0.48, _wrapped(note, width), fontsize=8, ha="center", va="top", color=INK)
-        if n:
-            draw_arrow(ax, (x - pitch + width / 2, 0.85), (x - width / 2, 0.85))
-
-
 def _needed_height(kind: str) -> float:
     """Return the height of a stack with its title, in inches."""
     if kind not in _STACKS:
@@ -444,8 +410,3 @@ def _clear(ax: Axes, width: float, height: float) -> None:
     """Make the axes a blank sheet whose unit is an inch."""
     ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
     ax.axis("off")
-
-
-def _wrapped(text: str, width: float) -> str:
-    """Break a text into lines of 8-point characters that fit a width in inches."""
-    return "\n".join(textwrap.wrap(text, int(width / 0.07), break_on_hyphens=False))

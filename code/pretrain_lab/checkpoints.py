@@ -1,28 +1,46 @@
 # SPDX-License-Identifier: MIT
 """Trained models on disk: weights as safetensors, the rest as JSON, nothing pickled.
 
-Implemented: save and load of a model with its tokeniser, and the card that says how it was made.
-Left out: the state of a run, which `pretrain.run_state` keeps.
+Implemented: save and load of a model with its tokeniser, in full or with matrices as int8, and the
+card that says how it was made. Left out: the state of a run, which `pretrain_lab.run_state` keeps.
+
+In a quantised file a matrix NAME has dtype I8 and a companion `NAME.scale`, F32, one number for
+each row: the value in row r is the whole number times scale[r]. All that has one axis or none
+(biases, norms) is F32 as it stands.
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch import Tensor
 
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
-from pretrain.run_state import CheckpointError, replacing
-from pretrain.t5 import T5
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.t5 import T5, T5Config
 from pretrain_lab.paths import CHECKPOINTS, data_file
+from pretrain_lab.run_state import CheckpointError, replacing
 from pretrain_lab.tokenizers.characters import CharTokenizer
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 Model = GPT | BERT | T5
 AnyTokenizer = CharTokenizer | SubwordTokenizer
-MODELS: dict[str, type[Model]] = {"GPT": GPT, "BERT": BERT, "T5": T5}
+MODELS: dict[str, tuple[type[Any], type[Any]]] = {
+    "GPT": (GPT, GPTConfig), "BERT": (BERT, BERTConfig), "T5": (T5, T5Config)
+}  # fmt: skip
+"""Name in a header -> the class and its configuration."""
+RENAMED = {"dropout_prob": "dropout"}
+"""Option in headers of older files -> its name now."""
+GONE = ("embeddings.trained_len",)
+"""Tensors of older files that no model has any more."""
+SCALE = ".scale"
+"""Ending of the name under which the scales of a matrix stand."""
+LEVELS = 127
+"""Whole numbers on each side of 0; -128 is not used, so that both sides are alike."""
 
 
 def save_model(
@@ -35,7 +53,7 @@ def save_model(
 
     Args:
         path: File name, ending in .safetensors.
-        model: Parameters and buffers are saved.
+        model: Parameters are saved.
         tokenizer: Saved with it, for weights mean nothing without their vocabulary.
         card: Data, seed, steps, metrics; JSON values.
 
@@ -44,25 +62,38 @@ def save_model(
         TypeError: The card holds what JSON cannot; nothing was written then.
     """
     path = Path(path)
-    if path.suffix != ".safetensors":
-        raise ValueError(f"expected a file name ending in .safetensors, got {path.name}")
-    if tokenizer.vocab_size != model.options["vocab_size"]:
-        raise ValueError(
-            f"expected a tokenizer of {model.options['vocab_size']} ids, as the model has, "
-            f"got {tokenizer.vocab_size}"
-        )
-    description = {
-        "model": type(model).__name__,
-        "options": model.options,
-        "tokenizer": tokenizer.to_dict(),
-    }
+    metadata = {"pretrain": _describe(path, model, tokenizer)}
     card_text = json.dumps(card, indent=2) + "\n"
     state = {name: value.contiguous() for name, value in model.state_dict().items()}
-    if isinstance(model, BERT) and model.options["tie_head"]:
-        del state["head.output_weight"]  # the embedding matrix under another name
     with replacing(path) as weights_part, replacing(path.with_suffix(".json")) as card_part:
-        save_file(state, weights_part, metadata={"pretrain": json.dumps(description)})
+        save_file(state, weights_part, metadata=metadata)
         card_part.write_text(card_text, encoding="utf-8")
+
+
+def save_quantized(
+    path: str | Path, model: Model, tokenizer: AnyTokenizer, step: int | None = None
+) -> None:
+    """Write a model in a quarter of the bytes, so that `load_quantized` can rebuild it.
+
+    Args:
+        path: File name, ending in .safetensors.
+        model: Stays as it is.
+        tokenizer: Saved with it.
+        step: Updates done so far; None = not a snapshot of a training.
+
+    Raises:
+        ValueError: The name ends otherwise, the vocabulary is not the model's, the step is
+            negative, or a weight is infinite or NaN. Nothing was written then.
+    """
+    path = Path(path)
+    if step is not None and step < 0:
+        raise ValueError(f"expected step >= 0, got {step}")
+    metadata = {"pretrain": _describe(path, model, tokenizer)}
+    if step is not None:
+        metadata["step"] = str(step)
+    stored = rounded_state(model.state_dict())
+    with replacing(path) as part:
+        save_file(stored, part, metadata=metadata)
 
 
 def load_model(name: str | Path) -> tuple[Any, Any]:
@@ -78,24 +109,26 @@ def load_model(name: str | Path) -> tuple[Any, Any]:
         FileNotFoundError: No such file; the message lists the names that exist.
         CheckpointError: The file is damaged or does not hold such a model.
     """
-    path = Path(name)
-    if path.suffix != ".safetensors":
-        path = data_file("checkpoints", f"{name}.safetensors")
-    if not path.exists():
-        known = sorted(p.stem for p in CHECKPOINTS.glob("*.safetensors"))
-        raise FileNotFoundError(f"expected one of {known} or a file, got {str(name)!r}")
-    try:
-        with safe_open(path, framework="pt") as file:
-            description = json.loads((file.metadata() or {})["pretrain"])
-            state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        model = MODELS[description["model"]](**description["options"])
-        tokenizer = _load_tokenizer(description["tokenizer"])
-    except (SafetensorError, KeyError, ValueError, TypeError, OSError) as error:
-        raise CheckpointError(
-            f"expected a model of this book in {path}, but it cannot be read ({error})"
-        ) from error
-    _load_state(model, state, path)
-    return model.eval(), tokenizer
+    model, tokenizer, _ = _load(_find(name), "a model of this book", quantized=False)
+    return model, tokenizer
+
+
+def load_quantized(name: str | Path) -> tuple[Any, Any, int | None]:
+    """Rebuild a model saved by `save_quantized`, in evaluation mode, and its tokeniser.
+
+    Args:
+        name: A name below data/checkpoints ("time_machine/gpt_00050"), or the path of a
+            .safetensors file.
+
+    Returns:
+        The model (GPT, BERT or T5) with float weights of at most 255 values in a row, its
+        tokeniser, and the step, None when the file names none.
+
+    Raises:
+        FileNotFoundError: No such file.
+        CheckpointError: The file is damaged or does not hold such a model.
+    """
+    return _load(_find(name), "a rounded model of this book", quantized=True)
 
 
 def load_card(name: str) -> dict[str, Any]:
@@ -114,23 +147,142 @@ def load_card(name: str) -> dict[str, Any]:
     return card
 
 
+def quantize_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Round each row to whole numbers between -127 and 127, times a scale of its own.
+
+    Args:
+        x: float32 or float64 (N, D), finite. Of shorter types a scale is so coarse that 127 could
+            become 128, which int8 does not have.
+
+    Returns:
+        int8 (N, D) and scales, float (N,). Their product misses x by at most half a scale.
+
+    Raises:
+        ValueError: Another shape, no column, or another type.
+
+    Source: Jacob et al. 2018 (arXiv:1712.05877), section 2.1, without zero point.
+    """
+    if x.dim() != 2 or x.shape[1] < 1 or x.dtype not in (torch.float32, torch.float64):
+        raise ValueError(
+            f"expected float32 or float64 (N, D), D >= 1, got {x.dtype} of shape {tuple(x.shape)}"
+        )
+    scales = x.abs().amax(dim=1).clamp(min=torch.finfo(x.dtype).tiny) / LEVELS
+    return (x / scales[:, None]).round().to(torch.int8), scales
+
+
+def rounded_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Round the matrices of a state; all else becomes float32.
+
+    Args:
+        state: Name → tensor.
+
+    Returns:
+        Name → int8 (N, D) and NAME.scale → float32 (N,) for each matrix, the others by their name.
+
+    Raises:
+        ValueError: A value is infinite or NaN, or a matrix has no column.
+    """
+    stored: dict[str, Tensor] = {}
+    for name, value in state.items():
+        value = value.detach().float()
+        if not value.isfinite().all():
+            raise ValueError(f"expected finite weights, got infinite or NaN in {name}")
+        if value.dim() == 2:
+            stored[name], stored[name + SCALE] = quantize_rows(value)
+        else:
+            stored[name] = value.clone()
+    return {name: value.contiguous() for name, value in stored.items()}
+
+
+def float_state(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Turn rounded matrices back into floats.
+
+    Args:
+        stored: As `rounded_state` gives it.
+
+    Returns:
+        Name → float32, without the scales.
+
+    Raises:
+        ValueError: A matrix without its scales, scales without their matrix, or scales that are
+            not one finite float32 for each row.
+    """
+    state = {name: value for name, value in stored.items() if not name.endswith(SCALE)}
+    whole = {name: value for name, value in state.items() if value.dtype == torch.int8}
+    expected = {name + SCALE for name in whole}
+    found = stored.keys() - state.keys()
+    if found != expected:
+        raise ValueError(
+            f"expected scales for every int8 matrix: missing {sorted(expected - found)}, "
+            f"without matrix {sorted(found - expected)}"
+        )
+    for name, value in whole.items():
+        scale = stored[name + SCALE]
+        if scale.shape != value.shape[:1] or scale.dtype != torch.float32 or value.dim() != 2:
+            raise ValueError(
+                f"expected {name} (N, D) and its scales float32 (N,), got shapes "
+                f"{tuple(value.shape)} and {tuple(scale.shape)}, {scale.dtype}"
+            )
+        if not scale.isfinite().all():
+            raise ValueError(f"expected finite scales of {name}, got infinite or NaN")
+        state[name] = value * scale[:, None]
+    return state
+
+
+def _describe(path: Path, model: Model, tokenizer: AnyTokenizer) -> str:
+    """Make the header of a file, once its name and the vocabulary are seen to be right."""
+    if path.suffix != ".safetensors":
+        raise ValueError(f"expected a file name ending in .safetensors, got {path.name}")
+    if tokenizer.vocab_size != model.config.vocab_size:
+        raise ValueError(
+            f"expected a tokenizer of {model.config.vocab_size} ids, as the model has, "
+            f"got {tokenizer.vocab_size}"
+        )
+    what = {
+        "model": type(model).__name__,
+        "options": asdict(model.config),
+        "tokenizer": tokenizer.to_dict(),
+    }
+    return json.dumps(what)
+
+
+def _find(name: str | Path) -> Path:
+    """Find the file of a name or a path."""
+    path = Path(name)
+    if path.suffix != ".safetensors":
+        path = data_file("checkpoints", f"{name}.safetensors")
+    if not path.exists():
+        known = sorted(p.stem for p in CHECKPOINTS.glob("*.safetensors"))
+        raise FileNotFoundError(f"expected one of {known} or a file, got {str(name)!r}")
+    return path
+
+
+def _load(path: Path, wanted: str, *, quantized: bool) -> tuple[Any, Any, int | None]:
+    """Rebuild a model, its tokeniser and its step, None when the file names none."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            stored = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        what = json.loads(metadata["pretrain"])
+        kind, config = MODELS[what["model"]]
+        options = {RENAMED.get(key, key): value for key, value in what["options"].items()}
+        model = kind(config(**options))
+        tokenizer = _load_tokenizer(what["tokenizer"])
+        step = int(metadata["step"]) if "step" in metadata else None
+        state = float_state(stored) if quantized else stored
+    except (SafetensorError, KeyError, ValueError, TypeError, OSError) as error:
+        raise CheckpointError(
+            f"expected {wanted} in {path}, but it cannot be read ({error})"
+        ) from error
+    try:
+        model.load_state_dict({name: value for name, value in state.items() if name not in GONE})
+    except RuntimeError as error:
+        raise CheckpointError(f"tensors of {path} do not fit: {error}") from error
+    return model.eval(), tokenizer, step
+
+
 def _load_tokenizer(state: dict[str, Any]) -> AnyTokenizer:
     """Rebuild a tokeniser of either kind; only a list of characters makes one of characters."""
     if "characters" in state:
         return CharTokenizer.from_dict(state)
     return SubwordTokenizer.from_dict(state)
-
-
-def _load_state(model: Model, state: dict[str, Any], path: Path) -> None:
-    """Copy the tensors in, and name any that is missing, extra or of another shape."""
-    tied = {"head.output_weight"} if model.options["tie_head"] else set()
-    try:
-        result = model.load_state_dict(state, strict=False)
-    except RuntimeError as error:
-        raise CheckpointError(f"tensors of {path} do not fit: {error}") from error
-    missing = set(result.missing_keys) - tied
-    if missing or result.unexpected_keys:
-        raise CheckpointError(
-            f"tensors of {path} do not fit: missing {sorted(missing)}, "
-            f"unexpected {sorted(result.unexpected_keys)}"
-        )

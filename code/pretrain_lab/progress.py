@@ -1,8 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""Whether a person watches what runs."""
+"""A progress bar while a model trains, where a person watches."""
 
 import sys
 from typing import Any
+
+from tqdm.auto import tqdm
+
+from pretrain.training import Hook, Run
+
+
+class ProgressBar(Hook):
+    """Show the steps done and the last loss, in a terminal or in a notebook's front end.
+
+    Elsewhere nothing is shown, so that no stored output ever holds a bar.
+    """
+
+    def begin(self, run: Run) -> None:
+        """Draw the bar, or none."""
+        hidden = not (is_interactive() or sys.stderr.isatty())
+        self.bar = tqdm(total=run.n_steps, initial=run.step, disable=hidden, unit="step")
+
+    def after_step(self, run: Run) -> None:
+        """Move it by one step."""
+        self.bar.update()
+        self.bar.set_postfix(loss=f"{run.history.losses[-1]:.3f}", refresh=False)
+
+    def end(self, run: Run) -> None:
+        """Let it stand as it is."""
+        self.bar.close()
 
 
 def is_interactive() -> bool:

@@ -31,7 +31,7 @@ from experiments.ch05_bert.book_bert_evaluation import (
 from experiments.ch05_bert.evaluation import SEED as BERT_SEED
 from experiments.ch05_bert.evaluation import SEQ_LEN
 from experiments.common.records import Clock, write_run
-from pretrain.evaluation import blank_log_probs, left_log_probs
+from pretrain.evaluation import cloze_log_probs, left_log_probs
 from pretrain.objectives import random_windows
 from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
 from pretrain_lab.baselines.kneser_ney import UnigramModel
@@ -143,7 +143,7 @@ def be_bert() -> dict[str, Any]:
     readers = {
         "unigram": (frequency / frequency.sum()).log().expand(N_WINDOWS, -1),
         "gpt": left_log_probs(gpt, windows, places),
-        "bert": blank_log_probs(bert, windows, places, mask_id=tokenizer.mask_id),
+        "bert": cloze_log_probs(bert, windows, places, mask_id=tokenizer.mask_id),
     }
     items = [
         {

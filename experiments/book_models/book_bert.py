@@ -18,6 +18,7 @@ import argparse
 import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,10 +31,10 @@ from experiments.book_models.vocabularies import RECIPES, book_texts
 from experiments.common.memory import ArmCache
 from experiments.common.records import versions
 from experiments.common.special_ids import special_of
-from pretrain.bert import BERT
-from pretrain.evaluation import bits
-from pretrain.objectives import IGNORE_INDEX, BatchLoss, Corrupted, corrupt_mlm, note_settings
-from pretrain.run_state import History
+from pretrain.bert import BERT, BERTConfig
+from pretrain.evaluation import nats_to_bits
+from pretrain.objectives import IGNORE_INDEX, MaskedBatch, corrupt_mlm
+from pretrain.training import History
 from pretrain_lab.checkpoints import save_model
 from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.tokenizers.segments import segment_ids_of
@@ -99,23 +100,28 @@ def draw_rows(
     return F.pad(text.ids.unfold(0, seq_len - 1, 1)[chosen], (1, 0), value=cls_id)
 
 
-def row_loss(text: Text, tokenizer: SubwordTokenizer, seq_len: int, batch_size: int) -> BatchLoss:
-    """Make the masked loss on such rows, in nats per selected token."""
-    special, sep_id = special_of(tokenizer), tokenizer.sep_id
+@dataclass(frozen=True, eq=False)
+class RowObjective:
+    """The masked loss on such rows, in nats per selected token."""
 
-    def loss(model: nn.Module, generator: Generator) -> Tensor:
+    text: Text
+    tokenizer: SubwordTokenizer
+    seq_len: int
+    batch_size: int
+
+    def __call__(self, model: nn.Module, generator: Generator) -> Tensor:
         """Draw rows, corrupt them and score the selected tokens."""
-        rows = draw_rows(text, batch_size, seq_len, tokenizer.cls_id, generator=generator)
+        special, sep_id = special_of(self.tokenizer), self.tokenizer.sep_id
+        rows = draw_rows(
+            self.text, self.batch_size, self.seq_len, self.tokenizer.cls_id, generator=generator
+        )
         read, labels, _ = corrupt_mlm(rows, generator=generator, **special)
         selected = labels != IGNORE_INDEX
-        logits = model(read, segment_ids=segment_ids_of(rows, sep_id), predict=selected)
+        logits = model(read, segment_ids=segment_ids_of(rows, sep_id), masked_positions=selected)
         return F.cross_entropy(logits, labels[selected])
 
-    settings = {"batch_size": batch_size, "seq_len": seq_len, "vocabulary": VOCABULARY}
-    return note_settings(loss, text.ids, kind="masked rows", **settings)
 
-
-def fixed_rows(text: Text, tokenizer: SubwordTokenizer, seq_len: int) -> tuple[Tensor, Corrupted]:
+def fixed_rows(text: Text, tokenizer: SubwordTokenizer, seq_len: int) -> tuple[Tensor, MaskedBatch]:
     """Draw the validation rows of a stage and corrupt them, the same at every call."""
     generator = Generator().manual_seed(0)
     rows = draw_rows(text, N_VALIDATION // seq_len, seq_len, tokenizer.cls_id, generator=generator)
@@ -123,13 +129,13 @@ def fixed_rows(text: Text, tokenizer: SubwordTokenizer, seq_len: int) -> tuple[T
 
 
 @torch.no_grad()
-def validation_loss(model: Any, rows: Tensor, fixed: Corrupted, sep_id: int) -> float:
+def validation_loss(model: Any, rows: Tensor, fixed: MaskedBatch, sep_id: int) -> float:
     """Score fixed rows, in nats per selected token."""
     selected = fixed.labels != IGNORE_INDEX
     segments, total = segment_ids_of(rows, sep_id), 0.0
     parts = (part.split(256) for part in (fixed.ids, segments, selected, fixed.labels))
     for ids, segment_ids, where, labels in zip(*parts, strict=True):
-        logits = model(ids, segment_ids=segment_ids, predict=where)
+        logits = model(ids, segment_ids=segment_ids, masked_positions=where)
         total += F.cross_entropy(logits, labels[where], reduction="sum").item()
     return total / int(selected.sum())
 
@@ -206,12 +212,12 @@ def main() -> None:
     unigram = unigram_nats(texts, tokenizer)
     print(f"{len(texts['train'].ids):,} training tokens; frequencies alone: {unigram:.3f} nats")
     torch.manual_seed(SEED)
-    model = BERT(tokenizer.vocab_size, **SHAPE)
+    model = BERT(BERTConfig(tokenizer.vocab_size, **SHAPE))
     cache = ArmCache(NAME, [SEED, recipe()], keep=not quick)
     history = train_stages(
         model,
         shortened(STAGES) if quick else STAGES,
-        partial(row_loss, texts["train"], tokenizer),
+        partial(RowObjective, texts["train"], tokenizer),
         partial(make_evaluate, texts["validation"], tokenizer),
         cache,
         seed=SEED,
@@ -227,7 +233,7 @@ def main() -> None:
         make_card(model, history, texts, unigram),
     )
     cache.forget()
-    last = bits(history.evaluations[-1][1])
+    last = nats_to_bits(history.evaluations[-1][1])
     print(f"{NAME}: validation loss {last:.3f} bits per selected token")
 
 

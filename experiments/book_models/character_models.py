@@ -24,23 +24,29 @@ import torch
 from torch import Generator, Tensor, nn
 
 from experiments.book_models.stages import Stage, shortened, smooth, train_stages
-from experiments.book_models.t5_chars import SPECIALS, evaluate_t5_chars, match_sentinels, span_loss
+from experiments.book_models.t5_chars import (
+    SPECIALS,
+    RandomGaps,
+    evaluate_t5_chars,
+    match_sentinels,
+)
 from experiments.common.memory import ArmCache
 from experiments.common.records import versions
 from experiments.common.special_ids import sentinels_of, special_of
-from pretrain.bert import BERT
+from pretrain.bert import BERT, BERTConfig
 from pretrain.evaluation import masked_log_probs, token_losses
-from pretrain.gpt import GPT
+from pretrain.gpt import GPT, GPTConfig
 from pretrain.objectives import (
-    BatchLoss,
-    causal_lm_loss,
+    Batch,
+    CausalLM,
+    MaskedLM,
+    Objective,
+    SpanCorruptionLM,
     corrupt_mlm,
-    masked_lm_loss,
-    seq2seq_loss,
-    span_corruption_loss,
+    seq2seq_loss_sum,
 )
-from pretrain.span_corruption import corrupt_spans
-from pretrain.t5 import T5
+from pretrain.span_corruption import SpanCorruption, corrupt_spans
+from pretrain.t5 import T5, T5Config
 from pretrain_lab.checkpoints import AnyTokenizer, save_model
 from pretrain_lab.corpora.cleaning import PLAY_ALPHABET
 from pretrain_lab.corpora.loading import load_shakespeare
@@ -130,7 +136,7 @@ class Parts(NamedTuple):
     """What a training needs."""
 
     model: nn.Module
-    make_loss: Callable[[int, int], BatchLoss]
+    make_loss: Callable[[int, int], Objective]
     """Makes the objective for a window length and a batch size."""
     evaluate: Callable[[nn.Module], float]
     """Validation loss in nats per predicted character or token."""
@@ -153,11 +159,11 @@ def corpus(split: str) -> str:
 
 def gpt_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
     """Make the GPT, its objective and its validation loss."""
-    model = GPT(tokenizer.vocab_size, **RECIPES["gpt"]["shape"])
+    model = GPT(GPTConfig(tokenizer.vocab_size, **RECIPES["gpt"]["shape"]))
 
-    def make_loss(seq_len: int, batch_size: int) -> BatchLoss:
+    def make_loss(seq_len: int, batch_size: int) -> Objective:
         """Predict the next character in windows of the training plays."""
-        return causal_lm_loss(train, batch_size=batch_size, seq_len=seq_len)
+        return CausalLM(train, batch_size=batch_size, seq_len=seq_len)
 
     def evaluate(model: Any) -> float:
         """Score the start of the validation plays, each character with 32 or more before it."""
@@ -168,14 +174,14 @@ def gpt_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Pa
 
 def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
     """Make the BERT, its objective and its validation loss."""
-    model = BERT(tokenizer.vocab_size, **RECIPES["bert"]["shape"])
+    model = BERT(BERTConfig(tokenizer.vocab_size, **RECIPES["bert"]["shape"]))
     special = special_of(tokenizer)
     windows = validation.unfold(0, SEQ_LEN, SEQ_LEN)
     fixed = corrupt_mlm(windows, generator=Generator().manual_seed(0), **special)
 
-    def make_loss(seq_len: int, batch_size: int) -> BatchLoss:
+    def make_loss(seq_len: int, batch_size: int) -> Objective:
         """Restore selected characters in windows of the training plays."""
-        return masked_lm_loss(train, batch_size=batch_size, seq_len=seq_len, **special)
+        return MaskedLM(train, batch_size=batch_size, seq_len=seq_len, **special)
 
     def evaluate(model: Any) -> float:
         """Score one fixed corruption of the start of the validation plays."""
@@ -187,34 +193,34 @@ def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> P
 
 def t5_parts(tokenizer: SubwordTokenizer, train: Tensor, validation: Tensor) -> Parts:
     """Make the T5, its objective and its validation loss."""
-    model = T5(tokenizer.vocab_size, **RECIPES["t5"]["shape"])
-    special = sentinels_of(tokenizer)
+    model = T5(T5Config(tokenizer.vocab_size, **RECIPES["t5"]["shape"]))
+    spans = SpanCorruption(**sentinels_of(tokenizer))
     seq_len = stages(RECIPES["t5"])[-1].seq_len
     windows = validation.unfold(0, seq_len, seq_len)
     # Counts of spans are fixed, so all targets are equally long and nothing is padded.
-    fixed = corrupt_spans(windows, generator=Generator().manual_seed(0), **special)
+    fixed = corrupt_spans(windows, spans, generator=Generator().manual_seed(0))
 
-    def make_loss(seq_len: int, batch_size: int) -> BatchLoss:
+    def make_loss(seq_len: int, batch_size: int) -> Objective:
         """Write the spans that were cut out of windows of the training plays."""
-        return span_corruption_loss(train, batch_size=batch_size, seq_len=seq_len, **special)
+        return SpanCorruptionLM(train, batch_size=batch_size, seq_len=seq_len, spans=spans)
 
     def evaluate(model: Any) -> float:
         """Score one fixed corruption of the start of the validation plays."""
         batches = zip(fixed.inputs.split(100), fixed.targets.split(100), strict=True)
-        losses = [seq2seq_loss(model, *batch).item() * len(batch[0]) for batch in batches]
-        return sum(losses) / len(fixed.inputs)
+        losses = [seq2seq_loss_sum(model, Batch(*batch)).item() for batch in batches]
+        return sum(losses) / fixed.targets.numel()
 
     return Parts(model, make_loss, evaluate)
 
 
 def t5_chars_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
     """Make the T5 on characters, its objective and its validation loss."""
-    model = T5(tokenizer.vocab_size, **RECIPES["t5_chars"]["shape"])
+    model = T5(T5Config(tokenizer.vocab_size, **RECIPES["t5_chars"]["shape"]))
     match_sentinels(model)
     seq_len = stages(RECIPES["t5_chars"])[-1].seq_len
     return Parts(
         model,
-        partial(span_loss, train, tokenizer),
+        partial(RandomGaps, train, tokenizer),
         partial(evaluate_t5_chars, windows=validation.unfold(0, seq_len, seq_len),
                 tokenizer=tokenizer),
     )  # fmt: skip

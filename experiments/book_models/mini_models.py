@@ -43,7 +43,7 @@ from experiments.ch07_worldview.three_objectives import (
 )
 from experiments.common.memory import ArmCache
 from experiments.common.records import rounded, versions
-from pretrain.evaluation import evaluating
+from pretrain.evaluation import eval_mode
 from pretrain_lab.checkpoints import save_model
 from pretrain_lab.corpora.loading import (
     film_split,
@@ -176,7 +176,7 @@ def unseen_loss(name: str, model: Any) -> float:
     """Give a model's own loss on fixed batches of unseen films, in nats per prediction."""
     loss = make_loss(name, unseen_ids(), {"batch_size": 32, "seq_len": SEQ_LEN})
     generator = Generator().manual_seed(42)
-    with evaluating(model):
+    with eval_mode(model):
         return sum(float(loss(model, generator)) for _ in range(N_BATCHES)) / N_BATCHES
 
 

@@ -15,8 +15,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
-from pretrain.evaluation import bits, blank_log_probs, evaluating
-from pretrain.generation import generate
+from pretrain.evaluation import cloze_log_probs, eval_mode, nats_to_bits
+from pretrain.generation import Sampling, generate
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.statistics.intervals import wilson_interval
 from pretrain_lab.tokenizers.characters import CharTokenizer
@@ -87,7 +87,7 @@ def judged(log_probs: Tensor, answers: Tensor, kinds: Tensor) -> dict[str, Any]:
         name: list(wilson_interval(int(right[kinds == i].sum()), int((kinds == i).sum())))
         for i, name in enumerate(KINDS)
     }
-    return {"bits": bits(F.nll_loss(log_probs, answers).item()), "right": shares}
+    return {"bits": nats_to_bits(F.nll_loss(log_probs, answers).item()), "right": shares}
 
 
 def top_guesses(log_probs: Tensor, tokenizer: CharTokenizer) -> list[list[Any]]:
@@ -149,15 +149,15 @@ def gpt_look(
 
     def look(model: Any, step: int) -> dict[str, Any]:
         """Score the second half of each window, guess in the fixed line, and write."""
-        with evaluating(model), torch.inference_mode():
+        with eval_mode(model), torch.inference_mode():
             log_probs = model(probe.ids[:, :-1])[:, 32:].log_softmax(dim=-1).flatten(0, 1)
             at_line = model(line)[0].log_softmax(dim=-1)
         drawn = generate(
-            model, prompt.repeat(N_TEXTS, 1), TEXT_LEN, generator=Generator().manual_seed(5)
+            model, prompt.repeat(N_TEXTS, 1), TEXT_LEN, Sampling(Generator().manual_seed(5))
         )
         texts = [tokenizer.decode(row[len(PROMPT) :]) for row in drawn]
         bare = [re.sub(r"\[[A-Z]+\]", "", text) for text in texts]  # [MASK] is no word of it
-        greedy = generate(model, prompt, TEXT_LEN, greedy=True)[0, len(PROMPT) :]
+        greedy = generate(model, prompt, TEXT_LEN, Sampling(greedy=True))[0, len(PROMPT) :]
         return {
             "step": step,
             **judged(log_probs, probe.ids[:, 33:].flatten(), probe.kinds[:, 33:].flatten()),
@@ -177,8 +177,8 @@ def bert_look(tokenizer: CharTokenizer, n: int) -> Look:
 
     def look(model: Any, step: int) -> dict[str, Any]:
         """Fill the blank of each window and the fixed ones, one at a time."""
-        log_probs = blank_log_probs(model, probe.ids, places, mask_id=mask_id, batch_size=500)
-        at_line = blank_log_probs(model, rows, torch.tensor(PLACES), mask_id=mask_id)
+        log_probs = cloze_log_probs(model, probe.ids, places, mask_id=mask_id, batch_size=500)
+        at_line = cloze_log_probs(model, rows, torch.tensor(PLACES), mask_id=mask_id)
         return {
             "step": step,
             **judged(log_probs, probe.ids[:, 16], probe.kinds[:, 16]),

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from torch import Generator, nn
 
 from experiments.common.memory import ArmCache
-from pretrain.objectives import BatchLoss
-from pretrain.run_state import History
-from pretrain.training import fit
+from experiments.common.run_files import save_in
+from pretrain.objectives import Objective
+from pretrain.training import Evaluate, History, OptimConfig, fit
 
 
 class Stage(NamedTuple):
@@ -33,7 +33,7 @@ def shortened(stages: Sequence[Stage], n_steps: int = 12) -> list[Stage]:
 def train_stages(
     model: nn.Module,
     stages: Sequence[Stage],
-    make_loss: Callable[[int, int], BatchLoss],
+    make_loss: Callable[[int, int], Objective],
     make_evaluate: Callable[[int], Callable[[nn.Module], float]],
     cache: ArmCache,
     *,
@@ -59,17 +59,19 @@ def train_stages(
         history = fit(
             model,
             make_loss(stage.seq_len, stage.batch_size),
+            OptimConfig(
+                lr=stage.lr,
+                n_warmup=stage.n_warmup,
+                final_lr=stage.final_lr,
+                weight_decay=stage.weight_decay,
+                relative_lr=stage.relative_lr,
+            ),
             n_steps=stage.n_steps,
-            lr=stage.lr,
-            n_warmup=stage.n_warmup,
-            final_lr=stage.final_lr,
-            weight_decay=stage.weight_decay,
-            relative_lr=stage.relative_lr,
             generator=generator,
-            evaluate=make_evaluate(stage.seq_len),
-            evaluate_every=evaluate_every,
-            checkpoint=cache.path(f"stage {i}"),
-            checkpoint_every=100,
+            hooks=[
+                Evaluate(make_evaluate(stage.seq_len), every=evaluate_every),
+                *save_in(cache.path(f"stage {i}"), every=100),
+            ],
         )
         n_before = len(whole.losses)
         whole.losses += history.losses

@@ -9,14 +9,20 @@ as many characters, and the model learns to end the last gap by counting: on 64 
 the end for 0.03 bits, on 62 it paid 5.8.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from pretrain.objectives import IGNORE_INDEX, BatchLoss, note_settings, random_windows, seq2seq_loss
-from pretrain.span_corruption import SpanCorrupted, cut_out
+from pretrain.objectives import (
+    IGNORE_INDEX,
+    Batch,
+    random_windows,
+    seq2seq_loss_sum,
+)
+from pretrain.span_corruption import SpanCorrupted, SpanCorruption, corrupt_with_noise_mask
 from pretrain.t5 import T5
 from pretrain_lab.tokenizers.characters import MASK, PAD, CharTokenizer
 
@@ -99,7 +105,7 @@ def match_sentinels(model: T5) -> None:
     Args:
         model: Just drawn; changed in place. The size of the queries stays that of T5's draw.
     """
-    d_head = model.options["d_head"] or model.options["d_model"] // model.options["n_heads"]
+    d_head = model.config.d_head or model.config.d_model // model.config.n_heads
     for name, layer in model.decoder.named_modules():
         if name.endswith("cross_attention"):
             layer.query.weight.copy_(layer.key.weight * d_head**-0.5)
@@ -108,43 +114,40 @@ def match_sentinels(model: T5) -> None:
 def hide(windows: Tensor, tokenizer: CharTokenizer, generator: Generator) -> SpanCorrupted:
     """Cut random gaps out of windows, int64 (B, T)."""
     noise = geometric_noise(*windows.shape, generator=generator, **NOISE)
-    return cut_out(
+    return corrupt_with_noise_mask(
         windows,
         noise,
-        first_sentinel_id=tokenizer.ids["<extra_id_0>"],
-        n_sentinels=N_SENTINELS,
-        eos_id=tokenizer.ids[EOS],
-        pad_id=tokenizer.pad_id,
+        SpanCorruption(
+            first_sentinel_id=tokenizer.ids["<extra_id_0>"],
+            n_sentinels=N_SENTINELS,
+            eos_id=tokenizer.ids[EOS],
+            pad_id=tokenizer.pad_id,
+        ),
     )
 
 
 def loss_of(model: nn.Module, hidden: SpanCorrupted) -> Tensor:
     """Score the targets, in nats per token, sentinels and end included."""
     labels = hidden.targets.masked_fill(~hidden.target_mask, IGNORE_INDEX)
-    return seq2seq_loss(model, hidden.inputs, labels, hidden.input_mask)
+    total = seq2seq_loss_sum(model, Batch(hidden.inputs, labels, hidden.input_mask))
+    return total / hidden.target_mask.sum()
 
 
-def span_loss(ids: Tensor, tokenizer: CharTokenizer, seq_len: int, batch_size: int) -> BatchLoss:
-    """Make the loss on random windows of a text, with new gaps at each visit.
+@dataclass(frozen=True, eq=False)
+class RandomGaps:
+    """The loss on random windows of a text, with new gaps at each visit."""
 
-    Args:
-        ids: int64 (L,), the text.
-        tokenizer: With the specials of this module.
-        seq_len: Characters in the longest windows; each batch has a length of its own, from a
-            quarter of that on.
-        batch_size: Windows in a batch.
-    """
+    ids: Tensor  # int64 (L,), the text
+    tokenizer: CharTokenizer  # with the specials of this module
+    seq_len: int  # of the longest windows; each batch has a length of its own, from a quarter on
+    batch_size: int
 
-    def loss(model: nn.Module, generator: Generator) -> Tensor:
+    def __call__(self, model: nn.Module, generator: Generator) -> Tensor:
         """Draw windows, cut gaps into them and score what was cut out."""
-        length = int(torch.randint(seq_len // 4, seq_len + 1, (), generator=generator))
-        windows = random_windows(ids, batch_size, length, generator=generator)
-        return loss_of(model, hide(windows, tokenizer, generator))
-
-    return note_settings(
-        loss, ids, kind="geometric spans", batch_size=batch_size, seq_len=seq_len,
-        **{**NOISE, "noise_shares": list(NOISE["noise_shares"])},
-    )  # fmt: skip
+        shortest = self.seq_len // 4
+        length = int(torch.randint(shortest, self.seq_len + 1, (), generator=generator))
+        windows = random_windows(self.ids, self.batch_size, length, generator=generator)
+        return loss_of(model, hide(windows, self.tokenizer, generator))
 
 
 def evaluate_t5_chars(model: nn.Module, *, windows: Tensor, tokenizer: CharTokenizer) -> float:

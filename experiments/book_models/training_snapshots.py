@@ -41,12 +41,11 @@ from experiments.book_models.snapshot_answers import (
 )
 from experiments.common.records import Clock, rounded, write_run
 from experiments.common.special_ids import special_of
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
-from pretrain.objectives import causal_lm_loss, masked_lm_loss
-from pretrain.training import fit
-from pretrain_lab.checkpoints import load_model
-from pretrain_lab.compression.quantization import load_quantized, save_quantized
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.objectives import CausalLM, MaskedLM, Objective
+from pretrain.training import Evaluate, OptimConfig, fit
+from pretrain_lab.checkpoints import load_model, load_quantized, save_quantized
 from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
@@ -161,13 +160,10 @@ def travel(
     fit(
         model,
         batch_loss,
+        OptimConfig(lr=lr, n_warmup=n_warmup, final_lr=final_lr),
         n_steps=n_steps,
-        lr=lr,
-        n_warmup=n_warmup,
-        final_lr=final_lr,
         generator=Generator().manual_seed(SEED),
-        evaluate=evaluate,
-        evaluate_every=EVERY,
+        hooks=[Evaluate(evaluate, every=EVERY)],
     )
     return seen
 
@@ -177,14 +173,16 @@ def trained(name: str, tokenizer: CharTokenizer, ids: Tensor, look: Look, plan: 
     recipe, batch = RECIPES[name], RECIPES[name]["batch"]
     batch_size, seq_len = batch["batch_size"], batch["seq_len"]
     torch.manual_seed(SEED)
+    size, shape = tokenizer.vocab_size, recipe["shape"]
     if name == "gpt":
-        model: Any = GPT
-        loss = causal_lm_loss(ids, batch_size=batch_size, seq_len=seq_len)
+        model: Any = GPT(GPTConfig(size, **shape))
+        loss: Objective = CausalLM(ids, batch_size=batch_size, seq_len=seq_len)
     else:
         special = special_of(tokenizer)
-        model, loss = BERT, masked_lm_loss(ids, batch_size=batch_size, seq_len=seq_len, **special)
+        model = BERT(BERTConfig(size, **shape))
+        loss = MaskedLM(ids, batch_size=batch_size, seq_len=seq_len, **special)
     settings = recipe["fit"] | ({"n_steps": plan.n_steps, "n_warmup": 5} if plan.n_steps else {})
-    return travel(model(tokenizer.vocab_size, **recipe["shape"]), loss, look, **settings)
+    return travel(model, loss, look, **settings)
 
 
 def study(folder: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:

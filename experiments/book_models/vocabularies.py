@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import tokenizers
 
-from pretrain.run_state import replacing
 from pretrain_lab.corpora.loading import film_split, load_plots, load_reviews, load_shakespeare
+from pretrain_lab.run_state import replacing
 from pretrain_lab.tokenizers.learning import train_subwords
 from pretrain_lab.tokenizers.subwords import SPECIALS, TOKENIZERS, SubwordTokenizer
 

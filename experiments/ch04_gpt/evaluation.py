@@ -19,8 +19,8 @@ import torch
 from torch import Generator, Tensor
 
 from experiments.common.records import Clock, write_run
-from pretrain.evaluation import bits, token_losses
-from pretrain.generation import generate
+from pretrain.evaluation import nats_to_bits, token_losses
+from pretrain.generation import Sampling, generate
 from pretrain.gpt import GPT
 from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
 from pretrain_lab.checkpoints import load_model
@@ -103,7 +103,7 @@ def gpt_losses(model: GPT, texts: list[Tensor]) -> list[Tensor]:
     Returns:
         float64 (n,) per play, nats per character.
     """
-    seq_len = model.context_limit
+    seq_len = model.config.max_len
     return [
         token_losses(model, text, seq_len=seq_len, min_context=MIN_CONTEXT).double()
         for text in texts
@@ -119,7 +119,7 @@ def interval(losses: Tensor) -> list[float]:
     Returns:
         Mean, lower and upper end, in bits.
     """
-    return [bits(value) for value in resampled(losses, block_len=BLOCK_LEN)]
+    return [nats_to_bits(value) for value in resampled(losses, block_len=BLOCK_LEN)]
 
 
 def choose_order(train: tuple[np.ndarray, np.ndarray], validation: list[Tensor], n_special: int,
@@ -140,7 +140,7 @@ def choose_order(train: tuple[np.ndarray, np.ndarray], validation: list[Tensor],
     for order in ORDERS:
         model = KneserNey(order, n_chars).fit(*train)
         losses = scored_by_counts(model, validation, n_special, counts)
-        result[str(order)] = bits(losses.mean().item())
+        result[str(order)] = nats_to_bits(losses.mean().item())
     return result
 
 
@@ -180,7 +180,9 @@ def curve_levels(
     step = seq_len - MIN_CONTEXT
     n_scored = (N_CURVE - MIN_CONTEXT - 1) // step * step
     scored = slice(MIN_CONTEXT + 1, MIN_CONTEXT + 1 + n_scored)
-    return {name: bits(-model.log_probs(ids)[scored].mean()) for name, model in models.items()}
+    return {
+        name: nats_to_bits(-model.log_probs(ids)[scored].mean()) for name, model in models.items()
+    }
 
 
 def compare(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
@@ -211,7 +213,7 @@ def compare(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
     }
     plays = [play.title for play in load_shakespeare("test")]
     per_play = {
-        name: [bits(part.mean().item()) for part in values.split(counts)]
+        name: [nats_to_bits(part.mean().item()) for part in values.split(counts)]
         for name, values in losses.items()
         if name in ("kneser_ney_best", "gpt")
     }
@@ -221,7 +223,7 @@ def compare(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
         "n_parameters": sum(p.numel() for p in model.parameters()),
         "n_windows": count_windows(train[0], best_order, n_chars),
         "curve_levels": curve_levels(
-            {"kneser_ney_5": order_5, "kneser_ney_best": best}, tokenizer, model.context_limit
+            {"kneser_ney_5": order_5, "kneser_ney_best": best}, tokenizer, model.config.max_len
         ),
         "test_bits": {name: interval(values) for name, values in losses.items()},
         "test_bits_below": {
@@ -247,7 +249,7 @@ def sample_texts(model: GPT, tokenizer: CharTokenizer, *, n_new_tokens: int) -> 
     texts = {}
     for name, rule in SAMPLING.items():
         generator = None if "greedy" in rule else Generator().manual_seed(1)
-        ids = generate(model, prompt, n_new_tokens, generator=generator, stop_ids=stop, **rule)
+        ids = generate(model, prompt, n_new_tokens, Sampling(generator, **rule), stop_ids=stop)
         texts[name] = tokenizer.decode(ids[0, prompt.shape[1] :])
     return {"prompt": PROMPT, "n_new_tokens": n_new_tokens, "seed": 1, "texts": texts}
 
@@ -320,8 +322,8 @@ def exposure(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
     given = true[:, :PREFIX_LEN]
     versions = {
         "true": true,
-        "sampled": generate(model, given, OWN_LEN, generator=Generator().manual_seed(2)),
-        "greedy": generate(model, given, OWN_LEN, greedy=True),
+        "sampled": generate(model, given, OWN_LEN, Sampling(Generator().manual_seed(2))),
+        "greedy": generate(model, given, OWN_LEN, Sampling(greedy=True)),
     }
     own = {kind: own_losses(model, ids).mean(dim=0) for kind, ids in versions.items()}
     unknown = {
@@ -362,12 +364,12 @@ def time_cache(model: GPT, *, n_runs: int = 7) -> dict[str, Any]:
         Tokens made and the median ratio of CPU times.
     """
     prompt = torch.full((1, 1), model.embeddings.token.num_embeddings - 1)
-    n_new_tokens = model.context_limit - 1
+    n_new_tokens = model.config.max_len - 1
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(n_runs):
         for use_cache in (True, False):
             start = time.process_time()
-            generate(model, prompt, n_new_tokens, greedy=True, use_cache=use_cache)
+            generate(model, prompt, n_new_tokens, Sampling(greedy=True), use_cache=use_cache)
             seconds[use_cache].append(time.process_time() - start)
     ratio = statistics.median(seconds[False]) / statistics.median(seconds[True])
     return {"n_new_tokens": n_new_tokens, "n_runs": n_runs, "cpu_time_ratio": ratio}

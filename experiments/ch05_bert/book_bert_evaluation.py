@@ -23,7 +23,7 @@ from experiments.book_models.book_bert import NAME, SHAPE, VOCABULARY, Text, enc
 from experiments.book_models.vocabularies import book_texts
 from experiments.ch05_bert.evaluation import n_gram_log_probs, score
 from experiments.common.records import Clock, rounded, write_run
-from pretrain.bert import BERT
+from pretrain.bert import BERT, BERTConfig
 from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
@@ -123,7 +123,7 @@ def fill_blanks(model: BERT, blanks: Blanks, tokenizer: SubwordTokenizer) -> Ten
     parts = []
     for rows, where in zip(blanks.ids.split(64), blanks.hidden.split(64), strict=True):
         read = rows.masked_fill(where, tokenizer.mask_id)
-        logits = model(read, rows != tokenizer.pad_id, predict=where)
+        logits = model(read, rows != tokenizer.pad_id, masked_positions=where)
         parts.append(logits.log_softmax(dim=-1))
     return torch.cat(parts)
 
@@ -226,7 +226,7 @@ def fill_sentences(model: BERT, tokenizer: SubwordTokenizer) -> list[dict[str, A
 def load_models(tokenizer: SubwordTokenizer, train: Text) -> dict[str, Any]:
     """Load the recorded model, and make those that have not learned a context."""
     torch.manual_seed(SEED)
-    untrained = BERT(tokenizer.vocab_size, **SHAPE).eval()
+    untrained = BERT(BERTConfig(tokenizer.vocab_size, **SHAPE)).eval()
     bert, own = load_model(NAME)
     if own.tokens != tokenizer.tokens:
         raise ValueError(f"expected {NAME} to have the vocabulary {VOCABULARY}, got another one")

@@ -21,8 +21,8 @@ from torch import Tensor
 from experiments.ch05_bert.setup import RECIPE, SEQ_LEN, load_ids, middle_blanks, new_model, train
 from experiments.common.records import Clock, seed_interval, write_run
 from pretrain.bert import BERT
-from pretrain.evaluation import bits, blank_log_probs, masked_log_probs
-from pretrain.objectives import IGNORE_INDEX, corrupt_mlm, masked_lm_loss
+from pretrain.evaluation import cloze_log_probs, masked_log_probs, nats_to_bits
+from pretrain.objectives import IGNORE_INDEX, MaskedLM, corrupt_mlm
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
 FATES = {
@@ -103,18 +103,18 @@ def judge(model: BERT, data: dict[str, Any]) -> dict[str, float]:
     """Ask one trained model all five questions."""
     tokenizer: CharTokenizer = data["tokenizer"]
     windows, places, answers = data["blanks"]
-    blank = blank_log_probs(model, windows, places, mask_id=tokenizer.mask_id)
+    blank = cloze_log_probs(model, windows, places, mask_id=tokenizer.mask_id)
     corrupted, labels, _ = data["corrupted"]
     log_probs, hidden = masked_log_probs(model, corrupted, labels)
     clean = masked_log_probs(model, windows, data["only_middle"])[0]
     typo = masked_log_probs(model, data["typos"], data["only_middle"])[0]
     result = {
-        "blank_bits": bits(F.nll_loss(blank, answers).item()),
+        "blank_bits": nats_to_bits(F.nll_loss(blank, answers).item()),
         "blank_top1": _top1(blank, answers),
-        "corrupted_bits": bits(F.nll_loss(log_probs, hidden).item()),
+        "corrupted_bits": nats_to_bits(F.nll_loss(log_probs, hidden).item()),
         "corrupted_top1": _top1(log_probs, hidden),
         "clean_top1": _top1(clean, answers),
-        "clean_bits": bits(F.nll_loss(clean, answers).item()),
+        "clean_bits": nats_to_bits(F.nll_loss(clean, answers).item()),
         "typo_top1": _top1(typo, answers),
     }
     for name, (train_set, test_set, n_classes) in data["probes"].items():
@@ -183,13 +183,13 @@ def frequent_words(text: str) -> list[str]:
 def run_arm(arm: tuple[float, float, float], seed: int, data: dict[str, Any]) -> dict[str, float]:
     """Train one model and judge it."""
     select_prob, mask_prob, random_prob = arm
-    loss = masked_lm_loss(
+    loss = MaskedLM(
         data["ids"]["train"],
         batch_size=RECIPE["batch_size"],
         seq_len=SEQ_LEN,
-        select_prob=select_prob,
-        mask_prob=mask_prob,
-        random_prob=random_prob,
+        mlm_probability=select_prob,
+        mask_replace_prob=mask_prob,
+        random_replace_prob=random_prob,
         **data["special"],
     )
     model = new_model(BERT, data["tokenizer"].vocab_size, seed)

@@ -28,9 +28,9 @@ from experiments.ch05_bert.setup import (
 )
 from experiments.common.records import Clock, rounded, seed_interval, write_run
 from pretrain.bert import BERT
-from pretrain.evaluation import bits, blank_log_probs, left_log_probs
+from pretrain.evaluation import cloze_log_probs, left_log_probs, nats_to_bits
 from pretrain.gpt import GPT
-from pretrain.objectives import causal_lm_loss, masked_lm_loss
+from pretrain.objectives import CausalLM, MaskedLM
 from pretrain_lab.paths import RUNS
 
 N_BLANKS = 4000
@@ -41,7 +41,7 @@ EVERY = 200
 
 def mean_bits(log_probs: Tensor, answers: Tensor) -> float:
     """Compute the mean surprisal of the answers, in bits."""
-    return bits(F.nll_loss(log_probs, answers).item())
+    return nats_to_bits(F.nll_loss(log_probs, answers).item())
 
 
 def right_log_probs(model: GPT, windows: Tensor, places: Tensor) -> Tensor:
@@ -62,8 +62,8 @@ def side_states(left: GPT, right: GPT, windows: Tensor) -> Tensor:
     """Put the states next to the blank side by side, float (N, 2 D)."""
     middle = SEQ_LEN // 2
     flipped = windows.flip(1)
-    before = left.hidden(windows[:, :middle])[:, -1]
-    after = right.hidden(flipped[:, : SEQ_LEN - 1 - middle])[:, -1]
+    before = left.encode(windows[:, :middle])[:, -1]
+    after = right.encode(flipped[:, : SEQ_LEN - 1 - middle])[:, -1]
     return torch.cat([before, after], dim=1)
 
 
@@ -91,12 +91,12 @@ def run_seed(seed: int, data: dict[str, Any]) -> dict[str, Any]:
         "special_ids": tokenizer.special_ids,
     }
     ways = {
-        "left": (GPT, causal_lm_loss(ids["train"], **size), left_log_probs),
-        "right": (GPT, causal_lm_loss(ids["train"].flip(0), **size), right_log_probs),
+        "left": (GPT, CausalLM(ids["train"], **size), left_log_probs),
+        "right": (GPT, CausalLM(ids["train"].flip(0), **size), right_log_probs),
         "both": (
             BERT,
-            masked_lm_loss(ids["train"], **size, **special),
-            lambda m, w, p: blank_log_probs(m, w, p, mask_id=tokenizer.mask_id),
+            MaskedLM(ids["train"], **size, **special),
+            lambda m, w, p: cloze_log_probs(m, w, p, mask_id=tokenizer.mask_id),
         ),
     }
     models, log_probs, curves = {}, {}, {}
@@ -139,7 +139,7 @@ def add_long_run(seed: int = 0) -> None:
     study = json.loads((RUNS / "bert_directions.json").read_text())
     tokenizer, ids = load_ids()
     windows, places, answers = middle_blanks(ids["test"], N_BLANKS, seed=7)
-    loss = masked_lm_loss(
+    loss = MaskedLM(
         ids["train"],
         batch_size=RECIPE["batch_size"],
         seq_len=SEQ_LEN,
@@ -151,13 +151,13 @@ def add_long_run(seed: int = 0) -> None:
 
     def blank_bits(m: Any) -> float:
         """Bits on the first blanks."""
-        filled = blank_log_probs(m, windows[:N_CURVE], places[:N_CURVE], mask_id=tokenizer.mask_id)
+        filled = cloze_log_probs(m, windows[:N_CURVE], places[:N_CURVE], mask_id=tokenizer.mask_id)
         return mean_bits(filled, answers[:N_CURVE])
 
     history = train(
         model, loss, seed=seed, n_steps=LONG_STEPS, evaluate=blank_bits, evaluate_every=700
     )
-    log_probs = blank_log_probs(model, windows, places, mask_id=tokenizer.mask_id)
+    log_probs = cloze_log_probs(model, windows, places, mask_id=tokenizer.mask_id)
     study["long"] = {
         "n_steps": LONG_STEPS,
         "seeds": [seed],

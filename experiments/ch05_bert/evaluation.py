@@ -19,9 +19,15 @@ from experiments.ch05_bert.typos import judge_correctors
 from experiments.common.records import Clock, rounded, write_run
 from experiments.common.special_ids import special_of
 from pretrain.bert import BERT
-from pretrain.evaluation import bits, blank_log_probs, left_log_probs, masked_log_probs, top_k_hits
+from pretrain.evaluation import (
+    cloze_log_probs,
+    left_log_probs,
+    masked_log_probs,
+    nats_to_bits,
+    top_k_hits,
+)
 from pretrain.gpt import GPT
-from pretrain.objectives import FATES, IGNORE_INDEX, corrupt_mlm, random_windows
+from pretrain.objectives import IGNORE_INDEX, REPLACEMENTS, corrupt_mlm, random_windows
 from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
@@ -69,7 +75,7 @@ def rescored_by_reach(
     Returns:
         Log-probabilities, float (len(reaches), N, V); ids that are no candidates get -inf.
     """
-    out = torch.full((len(reaches), len(windows), model.options["vocab_size"]), float("-inf"))
+    out = torch.full((len(reaches), len(windows), model.config.vocab_size), float("-inf"))
     for row, window in enumerate(windows):
         filled = window.repeat(len(candidates), 1)
         filled[:, MIDDLE] = candidates
@@ -139,11 +145,11 @@ def judge_blanks(models: dict[str, Any], ids: dict[str, Tensor], n: int) -> dict
     candidates = torch.arange(len(tokenizer.special_ids), tokenizer.vocab_size)
     reach = rescored_by_reach(models["gpt"], windows, candidates, REACHES)
     ways = {
-        "bert": blank_log_probs(models["bert"], windows, places, mask_id=tokenizer.mask_id),
+        "bert": cloze_log_probs(models["bert"], windows, places, mask_id=tokenizer.mask_id),
         "gpt_left": left_log_probs(models["gpt"], windows, places),
         "gpt_rescored": reach[-1],
         "n_gram": n_gram_log_probs(models["n_gram"], windows, hidden),
-        "random_encoder": blank_log_probs(
+        "random_encoder": cloze_log_probs(
             models["random"], windows, places, mask_id=tokenizer.mask_id
         ),
         "unigram": models["unigram"].expand(n, -1),
@@ -151,7 +157,7 @@ def judge_blanks(models: dict[str, Any], ids: dict[str, Tensor], n: int) -> dict
     losses = {k: -v.gather(1, answers[:, None])[:, 0].double() for k, v in ways.items()}
     gaps = {
         name: [
-            bits(value)
+            nats_to_bits(value)
             for value in bootstrap_interval(
                 losses[name] - losses["bert"], generator=torch.Generator().manual_seed(0)
             )
@@ -171,9 +177,12 @@ def judge_blanks(models: dict[str, Any], ids: dict[str, Tensor], n: int) -> dict
         "reaches": list(REACHES),
         "check": {
             "n": min(N_CHECK, n),
-            **{k: bits(losses[k][first].mean().item()) for k in ("bert", "gpt_left", "n_gram")},
+            **{
+                k: nats_to_bits(losses[k][first].mean().item())
+                for k in ("bert", "gpt_left", "n_gram")
+            },
         },
-        "check_rescored": bits(losses["gpt_rescored"][:20].mean().item()),
+        "check_rescored": nats_to_bits(losses["gpt_rescored"][:20].mean().item()),
     }
 
 
@@ -235,7 +244,7 @@ def judge_corrupted(models: dict[str, Any], ids: dict[str, Tensor], n: int) -> d
             chosen = fate == code
             hits = int(top_k_hits(log_probs[chosen], answers[chosen], 1).sum())
             share = list(wilson_interval(hits, int(chosen.sum())))
-            result["ways"][name][f"top1_{FATES[code]}"] = share
+            result["ways"][name][f"top1_{REPLACEMENTS[code]}"] = share
     visible = (corrupted[asked] == answers).double().mean().item()
     return {**result, "share_visible": visible}
 
@@ -286,7 +295,7 @@ def load_models(gpt: str, bert: str, ids: dict[str, Tensor]) -> dict[str, Any]:
         raise ValueError("expected both models to have one vocabulary")
     models["tokenizer"] = tokenizer
     torch.manual_seed(SEED)
-    models["random"] = BERT(**models["bert"].options).eval()
+    models["random"] = BERT(models["bert"].config).eval()
     counts = torch.bincount(ids["train"], minlength=tokenizer.vocab_size).float()
     counts[len(tokenizer.special_ids) :] += 1  # a character that never came still may
     models["unigram"] = (counts.clamp(min=1e-9) / counts.sum()).log()

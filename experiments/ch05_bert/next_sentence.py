@@ -47,9 +47,9 @@ from experiments.ch05_bert.pair_probes import (
 )
 from experiments.common.records import Clock, rounded, seed_interval, write_run
 from experiments.common.special_ids import special_of
-from pretrain.bert import BERT
-from pretrain.objectives import IGNORE_INDEX, corrupt_mlm, masked_lm_loss
-from pretrain.training import fit
+from pretrain.bert import BERT, BERTConfig
+from pretrain.objectives import IGNORE_INDEX, MaskedLM, corrupt_mlm
+from pretrain.training import Evaluate, OptimConfig, fit
 from pretrain_lab.corpora.loading import SPLITS, load_shakespeare
 from pretrain_lab.finetuning.next_sentence import (
     NextSentenceBERT,
@@ -141,24 +141,23 @@ def learn_blanks(tokenizer: SubwordTokenizer, plan: Plan) -> BERT:
     """Train what all arms start from."""
     ids = tokenizer.encode("\n".join(play.text for play in load_shakespeare("train")))
     torch.manual_seed(START_SEED)
-    model = BERT(tokenizer.vocab_size, **SHAPE)
+    model = BERT(BERTConfig(tokenizer.vocab_size, **SHAPE))
     generator = Generator().manual_seed(START_SEED)
     for stage in WINDOW_STAGES:
         n_steps, n_warmup = plan.steps(stage["fit"])
         history = fit(
             model,
-            masked_lm_loss(
+            MaskedLM(
                 ids,
                 batch_size=stage["batch_size"],
                 seq_len=stage["seq_len"],
                 **special_of(tokenizer),
             ),
-            lr=stage["fit"]["lr"],
-            final_lr=stage["fit"]["final_lr"],
+            OptimConfig(
+                lr=stage["fit"]["lr"], final_lr=stage["fit"]["final_lr"], n_warmup=n_warmup
+            ),
             n_steps=n_steps,
-            n_warmup=n_warmup,
             generator=generator,
-            progress=False,
         )
         last = sum(history.losses[-50:]) / len(history.losses[-50:])
         print(f"windows of {stage['seq_len']}: {last:.3f} nats", flush=True)
@@ -190,14 +189,12 @@ def train_arm(
     history = fit(
         model,
         loss,
+        OptimConfig(
+            lr=PAIR_STAGE["fit"]["lr"], final_lr=PAIR_STAGE["fit"]["final_lr"], n_warmup=n_warmup
+        ),
         generator=Generator().manual_seed(2000 + seed),
-        evaluate=None if arm == "masked" else accuracy,
-        evaluate_every=CURVE_EVERY,
-        lr=PAIR_STAGE["fit"]["lr"],
-        final_lr=PAIR_STAGE["fit"]["final_lr"],
         n_steps=n_steps,
-        n_warmup=n_warmup,
-        progress=False,
+        hooks=[] if arm == "masked" else [Evaluate(accuracy, every=CURVE_EVERY)],
     )
     return model, history.evaluations
 
@@ -211,7 +208,7 @@ def masked_nats(model: NextSentenceBERT, segments: Segments, tokenizer: SubwordT
     read, labels, _ = corrupt_mlm(batch.ids, generator=generator, **special_of(tokenizer))
     for rows in zip(*(part.split(64) for part in (*batch._replace(ids=read), labels)), strict=True):
         selected = rows[3] != IGNORE_INDEX
-        logits, _ = model(Packed(*rows[:3]), predict=selected)
+        logits, _ = model(Packed(*rows[:3]), masked_positions=selected)
         total += F.cross_entropy(logits, rows[3][selected], reduction="sum").item()
         n += int(selected.sum())
     return total / n

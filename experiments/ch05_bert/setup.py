@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
-from pretrain.objectives import BatchLoss, random_windows
-from pretrain.training import fit
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.objectives import Objective, random_windows
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
@@ -71,19 +71,18 @@ def new_model(kind: type[GPT] | type[BERT], vocab_size: int, seed: int) -> Any:
     """
     torch.manual_seed(seed)
     shape = {key: RECIPE[key] for key in ("d_model", "n_layers", "n_heads", "norm", "init_std")}
-    return kind(vocab_size, max_len=SEQ_LEN, **shape)
+    config = GPTConfig if kind is GPT else BERTConfig
+    return kind(config(vocab_size, max_len=SEQ_LEN, **shape))  # type: ignore[arg-type]
 
 
-def train(model: Any, loss: BatchLoss, *, seed: int, n_steps: int = N_STEPS, **options: Any) -> Any:
+def train(model: Any, loss: Objective, *, seed: int, n_steps: int = N_STEPS, **options: Any) -> Any:
     """Train with the studies' recipe and return the history; options go to `fit`."""
     return fit(
         model,
         loss,
+        OptimConfig(
+            lr=RECIPE["lr"], n_warmup=RECIPE["n_warmup"], final_lr=RECIPE["final_lr"], **options
+        ),
         n_steps=n_steps,
-        lr=RECIPE["lr"],
-        n_warmup=RECIPE["n_warmup"],
-        final_lr=RECIPE["final_lr"],
         generator=torch.Generator().manual_seed(1000 + seed),
-        progress=False,
-        **options,
     )

@@ -92,7 +92,7 @@ def bert_change(line: str, model: BERT, tokenizer: CharTokenizer) -> tuple[str, 
     places = torch.tensor([i + 1 for i, c in enumerate(line) if c in LETTERS])
     hidden = places[:, None] == torch.arange(len(ids))  # (n, T)
     rows = ids.expand(len(places), -1).masked_fill(hidden, tokenizer.mask_id)
-    log_probs = model(rows, predict=hidden).log_softmax(dim=-1)  # (n, V)
+    log_probs = model(rows, masked_positions=hidden).log_softmax(dim=-1)  # (n, V)
     return _best(line, places, log_probs - log_probs.gather(1, ids[places, None]), tokenizer)
 
 

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from experiments.ch05_bert.setup import load_ids
 from experiments.common.records import Clock, seed_interval, write_run
-from pretrain.bert import BERT
-from pretrain.evaluation import bits, masked_log_probs
-from pretrain.objectives import corrupt_mlm, masked_lm_loss, random_windows
-from pretrain.training import fit
+from pretrain.bert import BERT, BERTConfig
+from pretrain.evaluation import masked_log_probs, nats_to_bits
+from pretrain.objectives import MaskedLM, corrupt_mlm, random_windows
+from pretrain.training import Evaluate, OptimConfig, fit
 
 N_CHARACTERS = 2_048  # read in each step
 SEQ_LENS = (128, 32, 16)
@@ -45,7 +45,7 @@ def main() -> None:
     def judge(model: Any) -> float:
         """Mean bits of the selected characters."""
         log_probs, answers = masked_log_probs(model, judged.ids, judged.labels, batch_size=512)
-        return bits(-log_probs.gather(-1, answers[:, None]).mean().item())
+        return nats_to_bits(-log_probs.gather(-1, answers[:, None]).mean().item())
 
     curves: dict[int, list[list[float]]] = {seq_len: [] for seq_len in SEQ_LENS}
     for seed in SEEDS:
@@ -79,16 +79,15 @@ def run(train: Tensor, seq_len: int, seed: int, special: dict[str, Any], judge: 
         Bits per selected character, every `EVERY` steps.
     """
     torch.manual_seed(seed)
-    model = BERT(special["vocab_size"], **SHAPE)
-    loss = masked_lm_loss(train, batch_size=N_CHARACTERS // seq_len, seq_len=seq_len, **special)
+    model = BERT(BERTConfig(special["vocab_size"], **SHAPE))
+    loss = MaskedLM(train, batch_size=N_CHARACTERS // seq_len, seq_len=seq_len, **special)
     history = fit(
         model,
         loss,
+        OptimConfig(FIT["lr"], n_warmup=FIT["n_warmup"], final_lr=FIT["final_lr"]),
+        n_steps=FIT["n_steps"],
         generator=torch.Generator().manual_seed(1000 + seed),
-        evaluate=judge,
-        evaluate_every=EVERY,
-        progress=False,
-        **FIT,
+        hooks=[Evaluate(judge, every=EVERY)],
     )
     return [value for _, value in history.evaluations]
 

@@ -46,7 +46,7 @@ from experiments.ch06_t5.setup import (
     written_spans,
 )
 from experiments.common.records import Clock, rounded, write_run
-from pretrain.t5 import T5
+from pretrain.t5 import T5, T5Config
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
@@ -241,7 +241,7 @@ def load(name: str, *, untrained: bool) -> tuple[T5, SubwordTokenizer]:
         return model, tokenizer
     tokenizer = load_tokenizer(RECIPES["t5"]["vocabulary"])
     torch.manual_seed(0)
-    return T5(tokenizer.vocab_size, **RECIPES["t5"]["shape"]).eval(), tokenizer
+    return T5(T5Config(tokenizer.vocab_size, **RECIPES["t5"]["shape"])).eval(), tokenizer
 
 
 def main() -> None:

@@ -22,10 +22,10 @@ from torch import Generator, Tensor
 from experiments.book_models.character_models import RECIPES
 from experiments.common.records import Clock, rounded, seed_interval, write_run
 from experiments.common.special_ids import sentinels_of
-from pretrain.objectives import shift_right, span_corruption_loss
-from pretrain.span_corruption import corrupt_spans
-from pretrain.t5 import T5
-from pretrain.training import fit
+from pretrain.objectives import SpanCorruptionLM, shift_right
+from pretrain.span_corruption import SpanCorruption, corrupt_spans
+from pretrain.t5 import T5, T5Config
+from pretrain.training import Evaluate, OptimConfig, fit
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.tokenizers.subwords import load_tokenizer
 
@@ -69,7 +69,9 @@ class Judge:
     def __init__(self, ids: Tensor) -> None:
         """Cut the start of the text into windows, and a span out of each."""
         windows = ids.unfold(0, SEQ_LEN, SEQ_LEN)[:N_JUDGED]
-        self.cut = corrupt_spans(windows, generator=Generator().manual_seed(0), **SPANS)
+        self.cut = corrupt_spans(
+            windows, SpanCorruption(**SPANS), generator=Generator().manual_seed(0)
+        )
         special = torch.tensor(TOKENIZER.special_ids)
         self.is_text = ~torch.isin(self.cut.targets, special)
 
@@ -83,20 +85,22 @@ class Judge:
 def run(arm: str, seed: int, train: Tensor, judge: Judge, n_steps: int) -> list[float]:
     """Train one model and give its curve, in nats per token of text."""
     torch.manual_seed(seed)
-    model = T5(TOKENIZER.vocab_size, **RECIPES["t5"]["shape"])
+    model = T5(T5Config(TOKENIZER.vocab_size, **RECIPES["t5"]["shape"]))
     history = fit(
         model,
-        span_corruption_loss(train, batch_size=BATCH_SIZE, seq_len=SEQ_LEN, **SPANS),
+        SpanCorruptionLM(
+            train, batch_size=BATCH_SIZE, seq_len=SEQ_LEN, spans=SpanCorruption(**SPANS)
+        ),
+        OptimConfig(
+            lr=ARMS[arm]["lr"],
+            relative_lr=ARMS[arm].get("relative_lr", False),
+            n_warmup=min(FIT["n_warmup"], n_steps // 2),
+            final_lr=FIT["final_lr"],
+            weight_decay=FIT["weight_decay"],
+        ),
         n_steps=n_steps,
         generator=Generator().manual_seed(1000 + seed),
-        evaluate=judge,
-        evaluate_every=min(EVERY, n_steps),
-        lr=ARMS[arm]["lr"],
-        relative_lr=ARMS[arm].get("relative_lr", False),
-        n_warmup=min(FIT["n_warmup"], n_steps // 2),
-        final_lr=FIT["final_lr"],
-        weight_decay=FIT["weight_decay"],
-        progress=False,
+        hooks=[Evaluate(judge, every=min(EVERY, n_steps))],
     )
     return [value for _, value in history.evaluations]
 
@@ -111,7 +115,7 @@ def unigram_nats(train: Tensor, judge: Judge) -> float:
 def study(plan: Plan) -> dict[str, Any]:
     """Train all arms for each seed and put the curves together."""
     train, judge = load_ids("train"), Judge(load_ids("validation"))
-    model = T5(TOKENIZER.vocab_size, **RECIPES["t5"]["shape"])
+    model = T5(T5Config(TOKENIZER.vocab_size, **RECIPES["t5"]["shape"]))
     curves: dict[str, list[list[float]]] = {arm: [] for arm in ARMS}
     for seed in plan.seeds:
         for arm in ARMS:

@@ -14,9 +14,9 @@ import torch
 from torch import Generator, Tensor
 
 from experiments.common.special_ids import sentinels_of
-from pretrain.generation import generate_from
+from pretrain.generation import Sampling, generate_seq2seq
 from pretrain.objectives import random_windows, shift_right
-from pretrain.span_corruption import SpanCorrupted, corrupt_spans, find_spans
+from pretrain.span_corruption import SpanCorrupted, SpanCorruption, corrupt_spans, find_spans
 from pretrain.t5 import T5
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
@@ -45,7 +45,9 @@ def ask(tokenizer: SubwordTokenizer, ids: Tensor, n: int, *, seed: int) -> Quest
     """Draw windows and cut spans out of them, as in training."""
     generator = Generator().manual_seed(seed)
     windows = random_windows(ids, n, SEQ_LEN, generator=generator)
-    corrupted = corrupt_spans(windows, generator=generator, **sentinels_of(tokenizer))
+    corrupted = corrupt_spans(
+        windows, SpanCorruption(**sentinels_of(tokenizer)), generator=generator
+    )
     return Questions(windows, corrupted, [find_spans(noise) for noise in corrupted.noise])
 
 
@@ -132,7 +134,8 @@ def written_spans(output: list[int], tokenizer: SubwordTokenizer) -> dict[int, l
 def write_free(model: T5, inputs: Tensor, n_new: int) -> Tensor:
     """Write greedily, sentinels and all, int64 (N, T)."""
     parts = [
-        generate_from(model, read, n_new, greedy=True, eos_id=None) for read in inputs.split(100)
+        generate_seq2seq(model, read, n_new, Sampling(greedy=True), eos_id=None)
+        for read in inputs.split(100)
     ]
     return torch.cat(parts)
 
@@ -140,7 +143,7 @@ def write_free(model: T5, inputs: Tensor, n_new: int) -> Tensor:
 @torch.inference_mode()
 def write_told(model: T5, inputs: Tensor, targets: Tensor, special: tuple[int, ...]) -> Tensor:
     """Write greedily with the sentinels set where the targets have them, int64 (N, T)."""
-    states, cache = model.encode(inputs), model.make_cache(targets.shape[1])
+    states, cache = model.encode(inputs), model.make_cache(targets.shape[1], inputs.shape[1])
     written = torch.zeros_like(targets)
     unread = torch.zeros_like(targets[:, :1])  # the start id
     is_special = torch.isin(targets, torch.tensor(special))

@@ -34,7 +34,7 @@ from experiments.ch06_t5.text_to_text import (
 )
 from experiments.common.records import Clock, rounded, write_run
 from pretrain.t5 import T5
-from pretrain.training import fit
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.finetuning.text_to_text import task_loss
 from pretrain_lab.tasks.text_to_text import Example
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
@@ -73,14 +73,15 @@ def train_alone(
             max_source_len=MAX_SOURCE_LEN,
             max_target_len=MAX_TARGET_LEN,
         ),
+        OptimConfig(
+            lr=lr,
+            final_lr=final_lr,
+            n_warmup=min(N_WARMUP, n_steps),
+            relative_lr=True,
+            weight_decay=WEIGHT_DECAY,
+        ),
         n_steps=n_steps,
-        lr=lr,
-        final_lr=final_lr,
-        n_warmup=min(N_WARMUP, n_steps),
-        relative_lr=True,
-        weight_decay=WEIGHT_DECAY,
         generator=Generator().manual_seed(1000 + SEED),
-        progress=False,
     )
     losses = history.losses
     return model.eval(), [round(mean(losses[i : i + 100]), 4) for i in range(0, n_steps, 100)]

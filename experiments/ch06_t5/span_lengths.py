@@ -27,11 +27,11 @@ from torch import Generator, Tensor
 from experiments.ch06_t5.setup import split_ids, taken, target_log_probs, text_only, write_told
 from experiments.common.records import Clock, rounded, seed_interval, write_run
 from experiments.common.special_ids import sentinels_of
-from pretrain.evaluation import bits
-from pretrain.objectives import random_windows, span_corruption_loss
-from pretrain.span_corruption import apply_spans, count_spans
-from pretrain.t5 import T5
-from pretrain.training import fit
+from pretrain.evaluation import nats_to_bits
+from pretrain.objectives import SpanCorruptionLM, random_windows
+from pretrain.span_corruption import SpanCorruption, corrupt_given_spans, count_spans
+from pretrain.t5 import T5, T5Config
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.baselines.kneser_ney import UnigramModel
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
@@ -76,14 +76,17 @@ def ask_spans(
     windows = random_windows(ids, n, SEQ_LEN, generator=Generator().manual_seed(ASK_SEED))
     special = {k: v for k, v in sentinels_of(tokenizer).items() if k != "pad_id"}
     start = (SEQ_LEN - length) // 2
-    cut = [apply_spans(window, [(start, start + length)], **special) for window in windows]
+    cut = [
+        corrupt_given_spans(window, [(start, start + length)], SpanCorruption(**special))
+        for window in windows
+    ]
     return torch.stack([c.inputs for c in cut]), torch.stack([c.targets for c in cut])
 
 
 def arm_lens(arm: dict[str, Any]) -> dict[str, int]:
     """Count what one window of the last stage costs, before a span is divided by the turn."""
     n_noise, n_spans = count_spans(
-        SEQ_LEN, noise_share=arm["noise_share"], mean_span_len=arm["mean_span_len"]
+        SEQ_LEN, noise_density=arm["noise_share"], mean_noise_span_length=arm["mean_span_len"]
     )
     return {
         "n_noise": n_noise,
@@ -103,28 +106,27 @@ def run_arm(
 ) -> dict[str, float]:
     """Train one model and ask it everything."""
     torch.manual_seed(seed)
-    model = T5(tokenizer.vocab_size, **SHAPE)
+    model = T5(T5Config(tokenizer.vocab_size, **SHAPE))
     generator = Generator().manual_seed(1000 + seed)
     for seq_len, batch_size, n_steps, lr, final_lr in stages:
-        loss = span_corruption_loss(
+        loss = SpanCorruptionLM(
             ids,
             batch_size=batch_size,
             seq_len=seq_len,
-            roll=True,
-            **arm,
-            **sentinels_of(tokenizer),
+            spans=SpanCorruption(random_roll=True, **arm, **sentinels_of(tokenizer)),
         )
         history = fit(
             model,
             loss,
+            OptimConfig(
+                lr=lr,
+                n_warmup=min(N_WARMUP, n_steps),
+                final_lr=final_lr,
+                relative_lr=True,
+                weight_decay=WEIGHT_DECAY,
+            ),
             n_steps=n_steps,
-            lr=lr,
-            n_warmup=min(N_WARMUP, n_steps),
-            final_lr=final_lr,
-            relative_lr=True,
-            weight_decay=WEIGHT_DECAY,
             generator=generator,
-            progress=False,
         )
     result = {"own_loss_nats": sum(history.losses[-100:]) / len(history.losses[-100:])}
     for name, (inputs, targets) in questions.items():
@@ -148,11 +150,11 @@ def judge(
     nats = taken(log_probs, targets)[is_text].view(len(targets), -1)
     right = (written == targets)[is_text].view(nats.shape)
     result = {
-        "bits": bits(nats.mean().item()),
+        "bits": nats_to_bits(nats.mean().item()),
         "exact": right.all(dim=1).double().mean().item(),
     }
     if nats.shape[1] > 1:
-        result["bits_first"] = bits(nats[:, 0].mean().item())
+        result["bits_first"] = nats_to_bits(nats[:, 0].mean().item())
         result["tokens_right"] = right.double().mean().item()
     return result
 
@@ -164,7 +166,7 @@ def baseline(tokenizer: SubwordTokenizer, train: Tensor, targets: Tensor) -> dic
     spans = answers.view(len(targets), -1)
     best = int(torch.bincount(train).argmax())
     return {
-        "bits": bits(-float(model.log_probs(answers.numpy()).mean())),
+        "bits": nats_to_bits(-float(model.log_probs(answers.numpy()).mean())),
         "exact": (spans == best).all(dim=1).double().mean().item(),
         "tokens_right": (spans == best).double().mean().item(),
     }

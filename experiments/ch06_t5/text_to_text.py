@@ -40,12 +40,14 @@ from experiments.ch06_t5.task_scores import (
 )
 from experiments.common.memory import ArmCache
 from experiments.common.records import Clock, rounded, write_run
+from experiments.common.run_files import save_in
 from experiments.common.special_ids import sentinels_of
-from pretrain.objectives import span_corruption_loss
-from pretrain.t5 import T5
-from pretrain.training import fit
+from pretrain.objectives import Objective, SpanCorruptionLM
+from pretrain.span_corruption import SpanCorruption
+from pretrain.t5 import T5, T5Config
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.checkpoints import load_model, save_model
-from pretrain_lab.finetuning.text_to_text import mixture_loss, predict, task_loss
+from pretrain_lab.finetuning.text_to_text import Mixture, predict, task_loss
 from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.tasks.text_to_text import TASKS, Example
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
@@ -106,7 +108,7 @@ def read_examples(plan: Plan) -> tuple[dict[str, list[Example]], dict[str, list[
 def start_model(arm: str, tokenizer: SubwordTokenizer) -> T5:
     """Make the model that an arm starts from, in training mode."""
     torch.manual_seed(SEED)
-    model = T5(tokenizer.vocab_size, **SHAPE, dropout_prob=DROPOUT_PROB[arm])
+    model = T5(T5Config(tokenizer.vocab_size, **SHAPE, dropout=DROPOUT_PROB[arm]))
     if arm == "pre-trained":
         model.load_state_dict(load_model(START)[0].state_dict())
     return model
@@ -132,9 +134,10 @@ def train_model(
     ids, generator = split_ids(tokenizer, "train"), Generator().manual_seed(1000 + SEED)
     losses: list[float] = []
     for number, (seq_len, batch_size, n_steps, lr, final_lr) in enumerate(stages):
-        parts = {"fill": span_corruption_loss(
-            ids, batch_size=batch_size, seq_len=seq_len, **sentinels_of(tokenizer)
-        )}  # fmt: skip
+        spans = SpanCorruption(**sentinels_of(tokenizer))
+        parts: dict[str, Objective] = {
+            "fill": SpanCorruptionLM(ids, batch_size=batch_size, seq_len=seq_len, spans=spans)
+        }
         for name, rows in examples.items():
             parts[name] = task_loss(
                 rows,
@@ -145,17 +148,17 @@ def train_model(
             )
         history = fit(
             model,
-            mixture_loss(parts, PROPORTIONS),
+            Mixture(parts, PROPORTIONS),
+            OptimConfig(
+                lr=lr,
+                n_warmup=min(N_WARMUP, n_steps),
+                final_lr=final_lr,
+                relative_lr=True,
+                weight_decay=WEIGHT_DECAY,
+            ),
             n_steps=n_steps,
-            lr=lr,
-            n_warmup=min(N_WARMUP, n_steps),
-            final_lr=final_lr,
-            relative_lr=True,
-            weight_decay=WEIGHT_DECAY,
             generator=generator,
-            checkpoint=cache.path(f"{arm}, stage {number}"),
-            checkpoint_every=500,
-            progress=False,
+            hooks=save_in(cache.path(f"{arm}, stage {number}"), every=500),
         )
         print(
             f"{arm}, stage {number}: last 100 losses {mean(history.losses[-100:]):.3f}", flush=True

@@ -44,13 +44,14 @@ from experiments.ch07_worldview.questions import (
 from experiments.ch07_worldview.record import no_seeds, over_items
 from experiments.ch07_worldview.three_objectives import load_ids
 from experiments.common.records import Clock, rounded, seed_interval, write_run
-from pretrain.generation import generate
+from pretrain.generation import Sampling, generate
 from pretrain.gpt import GPT
-from pretrain.training import fit
+from pretrain.t5 import T5
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.infilling.fill_in_the_middle import (
+    FillInTheMiddleLM,
     Markers,
-    fim_loss,
     middle_log_probs,
     move_middle,
 )
@@ -111,12 +112,12 @@ def train_arm(start: GPT, arm: str, seed: int, ids: Tensor, budget: float) -> GP
         ids: int64 (L,), the training plays.
         budget: Operations.
     """
-    model = GPT(**start.options)
+    model = GPT(start.config)
     model.load_state_dict(start.state_dict())
     steps = n_steps(start, budget)
     fit(
         model,
-        fim_loss(
+        FillInTheMiddleLM(
             ids,
             markers=MARKERS,
             fim_prob=ARMS[arm]["fim_prob"],
@@ -124,13 +125,14 @@ def train_arm(start: GPT, arm: str, seed: int, ids: Tensor, budget: float) -> GP
             batch_size=RECIPE["batch_size"],
             seq_len=RECIPE["seq_len"],
         ),
+        OptimConfig(
+            n_warmup=min(RECIPE["n_warmup"], steps // 4),
+            lr=RECIPE["lr"],
+            final_lr=RECIPE["final_lr"],
+            weight_decay=RECIPE["weight_decay"],
+        ),
         n_steps=steps,
-        n_warmup=min(RECIPE["n_warmup"], steps // 4),
         generator=Generator().manual_seed(2000 + seed),
-        lr=RECIPE["lr"],
-        final_lr=RECIPE["final_lr"],
-        weight_decay=RECIPE["weight_decay"],
-        progress=False,
     )
     return model
 
@@ -165,7 +167,7 @@ def ask_middles(
             "both": in_bits(both[:, :-1].mean(dim=1)),
             "end": in_bits(both[:, -1]),
         }
-    if "n_buckets" in model.options:
+    if isinstance(model, T5):
         found = t5_span_log_probs(model, windows, *span, sentinel_ids=PAIR, **ONE).double()
         return {"both": in_bits(found[:, :-1].mean(dim=1)), "end": in_bits(found[:, -1])}
     found = bert_span_log_probs(model, windows, *span, mask_id=SPECIAL["mask_id"]).double()
@@ -191,7 +193,9 @@ def ask_greedy(model: GPT, ids: Tensor, length: int, n: int, order: str) -> dict
     prompts = {"left": windows[:, :START], "both": moved[:, : -length - 1]}
     result = {}
     for name, prompt in prompts.items():
-        right = generate(model, prompt, length, greedy=True)[:, prompt.shape[1] :] == answers
+        right = (
+            generate(model, prompt, length, Sampling(greedy=True))[:, prompt.shape[1] :] == answers
+        )
         result[f"{name}, first token"] = right[:, 0].double().mean().item()
         result[f"{name}, all tokens"] = right.all(dim=1).double().mean().item()
     return result
@@ -201,7 +205,7 @@ def examples(model: GPT, ids: Tensor, order: str, n: int = 4) -> list[dict[str, 
     """Write a few middles greedily: prefix, suffix, what stood there, what the model wrote."""
     windows = windows_of(ids, n, seed=37, seq_len=WINDOW)
     moved = move_middle(windows, START, START + 4, MARKERS, order=order)
-    fills = generate(model, moved[:, :-5], 4, greedy=True)[:, -4:]
+    fills = generate(model, moved[:, :-5], 4, Sampling(greedy=True))[:, -4:]
     texts = []
     for window, fill in zip(windows, fills, strict=True):
         parts = window.tensor_split([START, START + 4])

@@ -22,7 +22,7 @@ from experiments.ch07_worldview.questions import (
     windows_of,
 )
 from pretrain.bert import BERT
-from pretrain.generation import generate, unmask
+from pretrain.generation import Sampling, generate, mask_predict
 from pretrain.gpt import GPT
 from pretrain_lab.baselines.kneser_ney import KneserNey
 from pretrain_lab.scoring.spans import gpt_span_log_probs
@@ -64,15 +64,15 @@ def written(model: Any, windows: Tensor, task: str, style: dict[str, Any], n_rou
     start, end = TASKS[task]
     generator = Generator().manual_seed(41)
     if isinstance(model, GPT):
-        text = generate(model, windows[:, :start], end - start, generator=generator)
+        text = generate(model, windows[:, :start], end - start, Sampling(generator))
         return torch.cat([text, windows[:, end:]], dim=1)
     hidden = windows.clone()
     hidden[:, start:end] = SPECIAL["mask_id"]
     ids = {key: SPECIAL[key] for key in ("mask_id", "special_ids")}
-    parts = [
-        unmask(model, rows, n_rounds, generator=generator, **ids, **style)
-        for rows in hidden.split(50)
-    ]
+    greedy = style.get("greedy", False)
+    choose = Sampling(None if greedy else generator, greedy=greedy)
+    ids["order"] = style["order"]
+    parts = [mask_predict(model, rows, n_rounds, choose, **ids) for rows in hidden.split(50)]
     return torch.cat(parts)
 
 

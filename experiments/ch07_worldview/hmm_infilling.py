@@ -24,10 +24,10 @@ from experiments.ch07_worldview.known_entropy import (
     taken,
 )
 from experiments.common.records import seed_interval
-from pretrain.evaluation import evaluating
-from pretrain.gpt import GPT
-from pretrain.objectives import BatchLoss
-from pretrain.training import fit
+from pretrain.evaluation import eval_mode
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.objectives import Objective
+from pretrain.training import Evaluate, OptimConfig, fit
 from pretrain_lab.infilling.fill_in_the_middle import (
     N_MARKERS,
     ORDERS,
@@ -67,7 +67,7 @@ class Plan:
         return cls(n_steps=40, n_warmup=10, every=20, n_windows=100)
 
 
-def gap_loss(source: HiddenMarkovSource, order: str, plan: Plan) -> BatchLoss:
+def gap_loss(source: HiddenMarkovSource, order: str, plan: Plan) -> Objective:
     """Make the loss on fresh samples; a batch is plain, or has one gap at a random place."""
 
     def loss(model: nn.Module, generator: Generator) -> Tensor:
@@ -101,7 +101,7 @@ class Gaps:
     def ask(self, model: GPT, order: str) -> dict[str, Tensor]:
         """Score the gaps from the left and from both sides, float64 (N,), nats."""
         span = (self.place, self.place + 1)
-        with evaluating(model):
+        with eval_mode(model):
             both = middle_log_probs(model, self.text, *span, MARKERS, order=order)
             left = gpt_span_log_probs(model, self.text, *span)
         return {"left": left[:, 0].double(), "both": both[:, 0].double()}
@@ -115,12 +115,14 @@ def run(order: str, seed: int, source: HiddenMarkovSource, plan: Plan) -> Any:
     """
     torch.manual_seed(seed)
     model = GPT(
-        VOCAB_SIZE,
-        d_model=plan.d_model,
-        n_layers=plan.n_layers,
-        n_heads=plan.n_heads,
-        init_std=plan.init_std,
-        max_len=plan.seq_len + N_MARKERS,
+        GPTConfig(
+            VOCAB_SIZE,
+            d_model=plan.d_model,
+            n_layers=plan.n_layers,
+            n_heads=plan.n_heads,
+            init_std=plan.init_std,
+            max_len=plan.seq_len + N_MARKERS,
+        )
     )
     gaps, curve = Gaps(source, plan), []
     started = time.process_time()
@@ -134,14 +136,10 @@ def run(order: str, seed: int, source: HiddenMarkovSource, plan: Plan) -> Any:
     history = fit(
         model,
         gap_loss(source, order, plan),
+        OptimConfig(lr=plan.lr, n_warmup=plan.n_warmup, final_lr=plan.final_lr),
         generator=Generator().manual_seed(3000 + seed),
-        evaluate=evaluate,
-        evaluate_every=plan.every,
         n_steps=plan.n_steps,
-        lr=plan.lr,
-        n_warmup=plan.n_warmup,
-        final_lr=plan.final_lr,
-        progress=False,
+        hooks=[Evaluate(evaluate, every=plan.every)],
     )
     steps = [step for step, _ in history.evaluations]
     points = [[step, *values] for step, values in zip(steps, curve, strict=True)]

@@ -31,15 +31,16 @@ from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain.objectives import (
     IGNORE_INDEX,
-    BatchLoss,
+    Batch,
+    Objective,
     causal_targets,
     corrupt_mlm,
-    seq2seq_loss,
+    seq2seq_loss_sum,
     shift_right,
 )
-from pretrain.span_corruption import corrupt_spans
-from pretrain.t5 import T5
-from pretrain.training import fit
+from pretrain.span_corruption import SpanCorruption, corrupt_spans
+from pretrain.t5 import T5, T5Config
+from pretrain.training import Evaluate, OptimConfig, fit
 from pretrain_lab.oracles.hmm import HiddenMarkovSource, random_source
 from pretrain_lab.oracles.optimal_losses import (
     blank_oracle,
@@ -107,7 +108,7 @@ def sample_ids(source: HiddenMarkovSource, n: int, seq_len: int, generator: Gene
     return source.sample(n, seq_len, generator=generator) + OFFSET
 
 
-def training_loss(name: str, source: HiddenMarkovSource, plan: Plan) -> BatchLoss:
+def training_loss(name: str, source: HiddenMarkovSource, plan: Plan) -> Objective:
     """Make the loss of one objective on fresh samples.
 
     Args:
@@ -130,13 +131,14 @@ def training_loss(name: str, source: HiddenMarkovSource, plan: Plan) -> BatchLos
         ids = sample_ids(source, n, seq_len, generator)
         corrupted, labels, _ = corrupt_mlm(ids, generator=generator, **MASKING)
         asked = labels != IGNORE_INDEX
-        return F.cross_entropy(model(corrupted, predict=asked), labels[asked])
+        return F.cross_entropy(model(corrupted, masked_positions=asked), labels[asked])
 
     def t5(model: nn.Module, generator: Generator) -> Tensor:
         """Score the target, sentinels included."""
         ids = sample_ids(source, n, seq_len, generator)
-        cut = corrupt_spans(ids, generator=generator, **SPANS)
-        return seq2seq_loss(model, cut.inputs, cut.targets, pad_id=PAD_ID)
+        cut = corrupt_spans(ids, SpanCorruption(**SPANS), generator=generator)
+        batch = Batch(cut.inputs, cut.targets)
+        return seq2seq_loss_sum(model, batch, pad_id=PAD_ID) / cut.targets.numel()
 
     return {"gpt": gpt, "bert": bert, "t5": t5}[name]
 
@@ -160,7 +162,7 @@ def questions(
     inputs, targets = causal_targets(ids)
     masked, labels, fates = corrupt_mlm(text, generator=generator, **MASKING)
     asked = labels != IGNORE_INDEX
-    cut = corrupt_spans(text, generator=generator, **SPANS)
+    cut = corrupt_spans(text, SpanCorruption(**SPANS), generator=generator)
     rows = torch.arange(n)[:, None]
     restored = masked_oracle(source, masked, labels, mask_id=MASK_ID, offset=OFFSET)
     oracles = {
@@ -175,7 +177,7 @@ def questions(
     }
     scored: dict[str, Callable[[Any], Tensor]] = {
         "gpt": lambda m: taken(m(inputs), targets).flatten(),
-        "bert": lambda m: taken(m(masked, predict=asked), labels[asked]),
+        "bert": lambda m: taken(m(masked, masked_positions=asked), labels[asked]),
         "t5": lambda m: taken(
             m(cut.inputs, shift_right(cut.targets, pad_id=PAD_ID)), cut.targets
         ).flatten(),
@@ -232,7 +234,7 @@ def new_model(name: str, seed: int, plan: Plan) -> Any:
     torch.manual_seed(seed)
     d_model, n_layers, n_heads = plan.d_model, plan.n_layers, plan.n_heads
     if name == "t5":
-        return T5(VOCAB_SIZE, d_model=d_model, n_layers=n_layers, n_heads=n_heads)
+        return T5(T5Config(VOCAB_SIZE, d_model=d_model, n_layers=n_layers, n_heads=n_heads))
     kind: Any = {"gpt": GPT, "bert": BERT}[name]
     return kind(
         VOCAB_SIZE,
@@ -273,16 +275,16 @@ def run(
         fit(
             model,
             training_loss(name, source, stage),
+            OptimConfig(
+                lr=rates["lr"],
+                relative_lr=rates.get("relative_lr", False),
+                weight_decay=rates.get("weight_decay", 0.1),
+                n_warmup=stage.n_warmup,
+                final_lr=stage.final_lr,
+            ),
             n_steps=stage.n_steps,
-            lr=rates["lr"],
-            relative_lr=rates.get("relative_lr", False),
-            weight_decay=rates.get("weight_decay", 0.1),
-            n_warmup=stage.n_warmup,
-            final_lr=stage.final_lr,
             generator=generator,
-            evaluate=gap if stage is plan else None,
-            evaluate_every=stage.every,
-            progress=False,
+            hooks=[Evaluate(gap, every=stage.every)] if stage is plan else [],
         )
     return curve
 

@@ -12,7 +12,6 @@ test plays. A sentence that occurs in two splits is dropped from the later one.
 """
 
 import re
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -26,8 +25,7 @@ from torch import Generator, Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from experiments.ch07_worldview.questions import TOKENIZER
-from pretrain.evaluation import evaluating
-from pretrain.gpt import GPT
+from pretrain.evaluation import eval_mode
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.statistics.intervals import wilson_interval
 
@@ -114,14 +112,13 @@ def states(model: Any, texts: list[Tensor], pooling: str, batch_size: int = 64) 
     Returns:
         float32 (N, D).
     """
-    read: Callable[..., Tensor] = model.hidden if isinstance(model, GPT) else model.encode
     parts = []
-    with evaluating(model):
+    with eval_mode(model):
         for start in range(0, len(texts), batch_size):
             rows = texts[start : start + batch_size]
             ids = pad_sequence(rows, batch_first=True, padding_value=TOKENIZER.pad_id)
             real = torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
-            found = read(ids, real)
+            found = model.encode(ids, real)
             if pooling == "mean":
                 weights = (real / real.sum(dim=1, keepdim=True))[..., None]
                 parts.append((found * weights).sum(dim=1))

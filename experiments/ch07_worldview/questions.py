@@ -15,7 +15,7 @@ from torch import Tensor
 
 from experiments.common.special_ids import sentinels_of, special_of
 from pretrain.bert import BERT
-from pretrain.evaluation import blank_log_probs, left_log_probs
+from pretrain.evaluation import cloze_log_probs, left_log_probs
 from pretrain.gpt import GPT
 from pretrain.objectives import random_windows
 from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
@@ -93,7 +93,7 @@ def blank_guess(model: Any, windows: Tensor, reach: int = MIDDLE) -> Tensor:
     if isinstance(model, GPT):
         return left_log_probs(model, near[:, : reach + 1], places)
     if isinstance(model, BERT):
-        return blank_log_probs(model, near, places, mask_id=TOKENIZER.mask_id)
+        return cloze_log_probs(model, near, places, mask_id=TOKENIZER.mask_id)
     return sentinel_log_probs(model, near, reach, sentinel_id=PAIR[0], **ONE)
 
 

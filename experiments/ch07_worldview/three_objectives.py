@@ -72,13 +72,12 @@ from experiments.ch07_worldview.record import (
 from experiments.common.memory import ArmCache
 from experiments.common.records import rounded, seed_interval, versions
 from pretrain.bert import BERT
-from pretrain.evaluation import evaluating
+from pretrain.evaluation import eval_mode
 from pretrain.gpt import GPT
-from pretrain.objectives import BatchLoss, causal_lm_loss, masked_lm_loss, span_corruption_loss
-from pretrain.run_state import History
-from pretrain.span_corruption import count_spans
+from pretrain.objectives import CausalLM, MaskedLM, Objective, SpanCorruptionLM
+from pretrain.span_corruption import SpanCorruption, count_spans
 from pretrain.t5 import T5
-from pretrain.training import fit
+from pretrain.training import Evaluate, History, OptimConfig, fit
 from pretrain_lab.checkpoints import load_model, save_model
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.paths import CHECKPOINTS
@@ -157,14 +156,14 @@ def new_model(name: str, seed: int) -> Any:
     return model
 
 
-def make_loss(name: str, ids: Tensor, stage: dict[str, Any]) -> BatchLoss:
+def make_loss(name: str, ids: Tensor, stage: dict[str, Any]) -> Objective:
     """Make the objective of a model on random windows of a text, as a stage has them."""
     batch: dict[str, Any] = {key: stage[key] for key in ("batch_size", "seq_len")}
     if name == "gpt":
-        return causal_lm_loss(ids, **batch)
+        return CausalLM(ids, **batch)
     if name == "bert":
-        return masked_lm_loss(ids, **batch, **NOISE["bert"], **SPECIAL)
-    return span_corruption_loss(ids, **batch, **noise_of(stage), **SPANS)
+        return MaskedLM(ids, **batch, **NOISE["bert"], **SPECIAL)
+    return SpanCorruptionLM(ids, **batch, spans=SpanCorruption(**noise_of(stage), **SPANS))
 
 
 def noise_of(stage: dict[str, Any]) -> dict[str, Any]:
@@ -244,7 +243,7 @@ class Curve:
     def __call__(self, model: nn.Module) -> float:
         """Give the mean bits of the blanks, read as far as the model has been trained."""
         started = time.process_time()
-        with torch.no_grad(), evaluating(model):
+        with torch.no_grad(), eval_mode(model):
             guess = blank_guess(model, self.windows, self.reach)
         value = answer_bits(guess, self.windows).mean().item()
         self.seconds += time.process_time() - started
@@ -275,16 +274,16 @@ def fit_stage(
     return fit(
         model,
         make_loss(name, ids, stage),
+        OptimConfig(
+            lr=stage["lr"],
+            n_warmup=min(stage.get("n_warmup", N_WARMUP), stage["n_steps"] // 4),
+            final_lr=stage["final_lr"],
+            weight_decay=RECIPES[name]["weight_decay"],
+            relative_lr=RECIPES[name].get("relative_lr", False),
+        ),
         n_steps=stage["n_steps"],
-        lr=stage["lr"],
-        n_warmup=min(stage.get("n_warmup", N_WARMUP), stage["n_steps"] // 4),
-        final_lr=stage["final_lr"],
-        weight_decay=RECIPES[name]["weight_decay"],
-        relative_lr=RECIPES[name].get("relative_lr", False),
         generator=generator,
-        evaluate=evaluate,
-        evaluate_every=evaluate_every,
-        progress=False,
+        hooks=[Evaluate(evaluate, every=evaluate_every)] if evaluate else [],
     )
 
 
@@ -331,7 +330,7 @@ def own_loss(name: str, model: nn.Module, ids: Tensor) -> float:
     """Give a model's own loss on 20 fixed batches of unseen plays, in nats per prediction."""
     loss = make_loss(name, ids, {"batch_size": 32, "seq_len": SEQ_LEN})
     generator = Generator().manual_seed(36)
-    with evaluating(model):
+    with eval_mode(model):
         return sum(float(loss(model, generator)) for _ in range(20)) / 20
 
 

@@ -46,7 +46,7 @@ def gpt_counts(model: GPT, n_special: int) -> Counts:
     Returns:
         Characters so far, counted from 0 → counts; before the first one all are alike.
     """
-    limit, n_symbols = model.context_limit, model.options["vocab_size"] - n_special
+    limit, n_symbols = model.config.max_len, model.config.vocab_size - n_special
 
     @torch.inference_mode()
     def predict(known: Sequence[int]) -> list[int]:
@@ -141,7 +141,7 @@ def true_surprise(model: GPT, ids: Tensor, n_special: int) -> float:
         ids: int64 (L,), the text.
         n_special: Special ids, which get no share of the probability.
     """
-    limit, total = model.context_limit, math.log2(model.options["vocab_size"] - n_special)
+    limit, total = model.config.max_len, math.log2(model.config.vocab_size - n_special)
     for place in range(1, len(ids)):
         logits = model(ids[None, max(0, place - limit) : place])[0, -1, n_special:].double()
         total -= float(logits.log_softmax(dim=-1)[ids[place] - n_special]) / math.log(2)

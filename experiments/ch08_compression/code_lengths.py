@@ -47,7 +47,7 @@ def code_lengths(model: GPT, ids: Tensor, n_symbols: int) -> Tensor:
     Returns:
         float64 (L,), bits.
     """
-    limit = model.context_limit
+    limit = model.config.max_len
     half = limit // 2
     head = token_losses(model, ids[: half + 1], seq_len=half)
     body = token_losses(model, ids, seq_len=limit, min_context=half)

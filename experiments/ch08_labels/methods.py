@@ -29,11 +29,10 @@ from experiments.ch08_labels.method_table import (
     Plan,
     Setting,
 )
-from pretrain.bert import BERT
-from pretrain.objectives import BatchLoss
-from pretrain.run_state import History
+from pretrain.bert import BERT, BERTConfig
+from pretrain.objectives import Objective
 from pretrain.t5 import T5
-from pretrain.training import fit
+from pretrain.training import Evaluate, History, OptimConfig, fit
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.download import fetch
 from pretrain_lab.finetuning.sequence_classification import (
@@ -102,7 +101,7 @@ def load_backbone(name: str, seed: int) -> Any:
         return new_model("bert", 500 + seed)
     if name == "random_book":
         torch.manual_seed(500 + seed)
-        return BERT(tokenizer_of("book").vocab_size, **BOOK_SHAPE)
+        return BERT(BERTConfig(tokenizer_of("book").vocab_size, **BOOK_SHAPE))
     if name == "book":
         return load_model("book_bert")[0]
     if name == "minilm":
@@ -167,7 +166,7 @@ class Watch:
 
 def tune(
     model: Any,
-    loss: BatchLoss,
+    loss: Objective,
     setting: Setting,
     n_steps: int,
     seed: int,
@@ -189,15 +188,15 @@ def tune(
     return fit(
         model,
         loss,
+        OptimConfig(
+            lr=setting["lr"],
+            n_warmup=round(WARMUP * n_steps),
+            weight_decay=0.01,
+            relative_lr=isinstance(model.backbone, T5),
+        ),
         n_steps=n_steps,
-        lr=setting["lr"],
-        n_warmup=round(WARMUP * n_steps),
-        weight_decay=0.01,
-        relative_lr=isinstance(model.backbone, T5),
         generator=Generator().manual_seed(seed),
-        evaluate=evaluate,
-        evaluate_every=evaluate_every,
-        progress=False,
+        hooks=[Evaluate(evaluate, every=evaluate_every)] if evaluate else [],
     )
 
 

@@ -15,9 +15,9 @@ from torch import Generator, Tensor
 
 from experiments.ch08_labels.data import Sentences
 from experiments.ch09_finetuning.methods import Plan
-from pretrain.evaluation import bits, masked_log_probs
+from pretrain.evaluation import masked_log_probs, nats_to_bits
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
-from pretrain.training import fit
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.finetuning.freezing import FULL, count_parameters, train_only
@@ -58,8 +58,8 @@ def play_blanks(n_windows: int) -> tuple[Tensor, Tensor]:
     windows = torch.cat([torch.full((len(windows), 1), tokenizer.cls_id), windows], dim=1)
     found = corrupt_mlm(
         windows, mask_id=tokenizer.mask_id, vocab_size=tokenizer.vocab_size,
-        special_ids=tokenizer.special_ids, generator=Generator().manual_seed(3), random_prob=0.0,
-        mask_prob=1.0,
+        special_ids=tokenizer.special_ids, generator=Generator().manual_seed(3),
+        mask_replace_prob=1.0, random_replace_prob=0.0,
     )  # fmt: skip
     return found.ids, found.labels
 
@@ -72,7 +72,7 @@ def play_bits(bert: Any, n_windows: int) -> list[float]:
     rows = (labels != IGNORE_INDEX).nonzero()[:, 0]
     sums = torch.zeros(len(ids)).index_add_(0, rows, losses)
     counts = torch.bincount(rows, minlength=len(ids))
-    return [bits(v) for v in (sums / counts.clamp(min=1)).tolist()]
+    return [nats_to_bits(v) for v in (sums / counts.clamp(min=1)).tolist()]
 
 
 def bits_before(plan: Plan) -> list[float]:
@@ -116,8 +116,13 @@ def run(plan: Plan, method: str, lr: float, seed: int, split: str) -> dict[str, 
         [texts[i] for i in chosen], [int(labels[i]) for i in chosen], batch_size=BATCH_SIZE,
         pad_id=tokenizer.pad_id,
     )  # fmt: skip
-    fit(model, loss, n_steps=n_steps, lr=lr, n_warmup=n_steps // 10, weight_decay=0.01,
-        generator=Generator().manual_seed(6000 + seed), progress=False)  # fmt: skip
+    fit(
+        model,
+        loss,
+        OptimConfig(lr=lr, n_warmup=n_steps // 10, weight_decay=0.01),
+        n_steps=n_steps,
+        generator=Generator().manual_seed(6000 + seed),
+    )
     unseen, truth = texts_of(plan.asked, split)
     hits = predict_classes(model, unseen, pad_id=tokenizer.pad_id) == truth
     result = {

@@ -16,7 +16,7 @@ import torch
 from torch import Generator, nn
 
 from experiments.ch08_labels.data import Sentences
-from pretrain.training import fit
+from pretrain.training import Evaluate, OptimConfig, fit
 from pretrain_lab.corpora.loading import Review, load_reviews
 from pretrain_lab.finetuning.freezing import BIASES, FULL, count_parameters, last_layers, train_only
 from pretrain_lab.finetuning.hf_heads import (
@@ -204,11 +204,15 @@ def train(
     n_steps = n_steps or plan.n_epochs * -(-len(examples) // BATCH_SIZE)
     started = time.process_time()
     history = fit(
-        model, tuning_loss(examples, batch_size=BATCH_SIZE, pad_id=pad_id()), n_steps=n_steps,
-        lr=lr, n_warmup=max(1, round(WARMUP * n_steps)), weight_decay=0.01, betas=(0.9, 0.999),
-        generator=Generator().manual_seed(6000 + seed), evaluate=evaluate,
-        evaluate_every=max(1, n_steps // plan.n_epochs), progress=False,
-    )  # fmt: skip
+        model,
+        tuning_loss(examples, batch_size=BATCH_SIZE, pad_id=pad_id()),
+        OptimConfig(
+            lr=lr, n_warmup=max(1, round(WARMUP * n_steps)), weight_decay=0.01, betas=(0.9, 0.999)
+        ),
+        n_steps=n_steps,
+        generator=Generator().manual_seed(6000 + seed),
+        hooks=[Evaluate(evaluate, every=max(1, n_steps // plan.n_epochs))] if evaluate else [],
+    )
     return {
         "cpu_seconds": time.process_time() - started,
         "n_steps": n_steps,

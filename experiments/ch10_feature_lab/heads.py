@@ -116,7 +116,7 @@ def induction(name: str, n_rows: int, n_draws: int) -> dict[str, Any]:
     reader = load_reader(name)
     generator = Generator().manual_seed(7)
     first_id = 6 if name == "plays_gpt" else 2
-    last_id = reader.model.options["vocab_size"] - (64 if name == "plays_gpt" else 0)
+    last_id = reader.model.config.vocab_size - (64 if name == "plays_gpt" else 0)
     rows = [
         repeated_rows(range(first_id, last_id), n_rows, HALF_LEN, generator=generator)
         for _ in range(2)

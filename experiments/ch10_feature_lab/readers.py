@@ -156,4 +156,4 @@ def _wrap(name: str, model: Any, tokenizer: Any) -> Reader:
 
     pad_id = tokenizer.pad_id if hasattr(tokenizer, "sentinel_ids") else 0
     causal = not isinstance(model, BERT)
-    return Reader(name, model, encode, opening, closing, model.max_len, causal, pad_id)
+    return Reader(name, model, encode, opening, closing, model.config.max_len, causal, pad_id)

@@ -19,10 +19,10 @@ import torch
 from torch import Generator, Tensor
 
 from experiments.ch12_choosing.tasks import new_model, texts
-from pretrain.bert import BERT
-from pretrain.generation import generate, generate_from
-from pretrain.gpt import GPT
-from pretrain.t5 import T5
+from pretrain.bert import BERT, BERTConfig
+from pretrain.generation import Sampling, generate, generate_seq2seq
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.t5 import T5, T5Config
 
 MAX_LEN, READ = 256, 64
 Way = Callable[[], Any]
@@ -61,27 +61,28 @@ def make_ways(plan: Plan) -> dict[str, Way]:
     torch.manual_seed(0)
     n, d_model, n_layers, n_heads = plan.vocab_size, plan.d_model, plan.n_layers, plan.n_heads
     encoder = BERT(
-        n, max_len=MAX_LEN, d_model=d_model, n_layers=n_layers, n_heads=n_heads
-    ).eval()  # fmt: skip
-    decoder = GPT(n, max_len=MAX_LEN, d_model=d_model, n_layers=n_layers, n_heads=n_heads).eval()
-    both = T5(n, d_model=d_model, n_layers=n_layers, n_heads=n_heads).eval()
+        BERTConfig(n, max_len=MAX_LEN, d_model=d_model, n_layers=n_layers, n_heads=n_heads)
+    ).eval()
+    decoder = GPT(
+        GPTConfig(n, max_len=MAX_LEN, d_model=d_model, n_layers=n_layers, n_heads=n_heads)
+    ).eval()
+    both = T5(T5Config(n, d_model=d_model, n_layers=n_layers, n_heads=n_heads)).eval()
     many = torch.randint(1000, n, (plan.batch, READ), generator=Generator().manual_seed(0))
     one = many[:1]
+    greedy = Sampling(greedy=True)
     ways: dict[str, Way] = {"encoder": lambda: read(encoder, one)}
     for n in plan.written:
-        ways[f"decoder, {n}"] = partial(generate, decoder, one, n, greedy=True)
-        ways[f"encoder-decoder, {n}"] = partial(generate_from, both, one, n, greedy=True)
+        ways[f"decoder, {n}"] = partial(generate, decoder, one, n, greedy)
+        ways[f"encoder-decoder, {n}"] = partial(generate_seq2seq, both, one, n, greedy)
     n = plan.written[len(plan.written) // 2]  # of an answer of middling length
-    ways[f"decoder, {n}, no cache"] = partial(
-        generate, decoder, one, n, greedy=True, use_cache=False
-    )
+    ways[f"decoder, {n}, no cache"] = partial(generate, decoder, one, n, greedy, use_cache=False)
     words = new_model("words", 1.0)
     known = texts("train", "sentences", 64, 0)
     words.fit([t.text for t in known], [t.label for t in known])
     sentence = max((t.text for t in known), key=len)
     ways["counted words"] = lambda: words.predict([sentence])
     ways["encoder, batch"] = lambda: read(encoder, many)
-    ways[f"decoder, {n}, batch"] = partial(generate, decoder, many, n, greedy=True)
+    ways[f"decoder, {n}, batch"] = partial(generate, decoder, many, n, greedy)
     return ways
 
 

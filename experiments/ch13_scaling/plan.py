@@ -16,9 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from pretrain.gpt import GPT
+from pretrain.gpt import GPT, GPTConfig
 from pretrain.objectives import causal_targets
-from pretrain.training import make_optimizer, train_step
+from pretrain.training import Hook, OptimConfig, Run, fit
 from pretrain_lab.scaling.flops import TRAINING, gpt_flops
 
 SEQ_LEN, BATCH_SIZE, N_LAYERS = 64, 8, 2
@@ -47,9 +47,15 @@ def make_model(width: int) -> GPT:
         width: d_model; the number of blocks is the same for all.
     """
     return GPT(
-        VOCAB_SIZE, d_model=width, n_layers=N_LAYERS, n_heads=max(1, width // 16),
-        max_len=SEQ_LEN, init_std=INIT_GAIN / width**0.5,
-    )  # fmt: skip
+        GPTConfig(
+            VOCAB_SIZE,
+            d_model=width,
+            n_layers=N_LAYERS,
+            n_heads=max(1, width // 16),
+            max_len=SEQ_LEN,
+            init_std=INIT_GAIN / width**0.5,
+        )
+    )
 
 
 @cache
@@ -211,10 +217,20 @@ def step_seconds(width: int, n_timed: int = 8) -> float:
     model, generator = make_model(width), Generator().manual_seed(0)
     length = (2 + n_timed) * BATCH_SIZE * SEQ_LEN + 1
     loss = OnePass(torch.randint(VOCAB_SIZE, (length,), generator=generator), generator)
-    optimizer = make_optimizer(model, lr=1e-3, betas=BETAS, weight_decay=0.1)
-    times = []
-    for _ in range(2 + n_timed):
-        started = time.process_time()
-        train_step(model, loss, optimizer, generator, clip_norm=1.0)
-        times.append(time.process_time() - started)
-    return statistics.median(times[2:])
+    clock, optim = StepClock(), OptimConfig(1e-3, betas=BETAS)
+    fit(model, loss, optim, n_steps=2 + n_timed, generator=generator, hooks=[clock])
+    return statistics.median(clock.seconds[2:])
+
+
+class StepClock(Hook):
+    """Note the processor time of each step."""
+
+    def begin(self, run: Run) -> None:
+        """Start the clock."""
+        self.seconds: list[float] = []
+        self.started = time.process_time()
+
+    def after_step(self, run: Run) -> None:
+        """Note a step and start the clock anew."""
+        self.seconds.append(time.process_time() - self.started)
+        self.started = time.process_time()

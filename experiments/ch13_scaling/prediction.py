@@ -12,8 +12,8 @@ import numpy as np
 from experiments.ch13_scaling.analysis import Losses, law_record, name_of, parameters, to_runs
 from experiments.ch13_scaling.plan import Cell, Plan
 from experiments.common.records import rounded
-from pretrain.run_state import replacing
 from pretrain_lab.paths import RUNS
+from pretrain_lab.run_state import replacing
 from pretrain_lab.scaling.bootstrap import AnyLaw, residuals
 from pretrain_lab.scaling.isoflop import power_law
 from pretrain_lab.scaling.laws import Runs, fit_kaplan, fit_law

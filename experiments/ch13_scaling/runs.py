@@ -23,9 +23,9 @@ from experiments.ch13_scaling.plan import (
     Plan,
     make_model,
 )
-from pretrain.evaluation import evaluating
+from pretrain.evaluation import eval_mode
 from pretrain.gpt import GPT
-from pretrain.training import fit
+from pretrain.training import Evaluate, OptimConfig, fit
 
 
 @cache
@@ -52,7 +52,7 @@ def unread(split: str, n: int) -> Tensor:
 def unread_loss(model: GPT, windows: Tensor) -> float:
     """Give the mean loss over every position of the unread windows, nats per character."""
     total = 0.0
-    with evaluating(model):
+    with eval_mode(model):
         for batch in torch.split(windows, 64):
             logits = model(batch[:, :-1]).flatten(0, 1)
             total += F.cross_entropy(logits, batch[:, 1:].flatten(), reduction="sum").item()
@@ -92,11 +92,11 @@ def run(
 
     steps = plan.n_steps(cell)
     try:
-        fit(
-            model, loss, n_steps=steps, lr=lr, n_warmup=round(WARMUP_SHARE * steps),
-            final_lr=FINAL_LR, betas=BETAS, generator=Generator(), progress=False,
-            evaluate=look if on_the_way else None, evaluate_every=plan.shortest,
-        )  # fmt: skip
+        optim = OptimConfig(
+            lr=lr, n_warmup=round(WARMUP_SHARE * steps), final_lr=FINAL_LR, betas=BETAS
+        )
+        hooks = [Evaluate(look, every=plan.shortest)] if on_the_way else []
+        fit(model, loss, optim, n_steps=steps, generator=Generator(), hooks=hooks)
         final = unread_loss(model, windows)
     except FloatingPointError:  # a rate that is too high; no better than a guess
         final = math.log(VOCAB_SIZE)

@@ -21,9 +21,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from torch import Generator, Tensor, nn
 
 from experiments.ch08_labels.data import Sentences
-from pretrain.evaluation import evaluating
-from pretrain.objectives import BatchLoss
-from pretrain.training import fit
+from pretrain.evaluation import eval_mode
+from pretrain.objectives import Objective
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.compression.pruning import importances, keep_best, zero_smallest
 from pretrain_lab.compression.quantization import quantize_layers
 from pretrain_lab.corpora.download import fetch
@@ -102,16 +102,19 @@ def classifier(seed: int, blocks: Sequence[int] = range(6)) -> TextClassifier:
     return TextClassifier(encoder, 2)
 
 
-def train(model: nn.Module, loss: BatchLoss, lr: float, n_steps: int, seed: int) -> nn.Module:
+def train(model: nn.Module, loss: Objective, lr: float, n_steps: int, seed: int) -> nn.Module:
     """Tune all weights; the rate rises for a tenth of the steps and falls to 0."""
     fit(
-        model, loss, n_steps=n_steps, lr=lr, n_warmup=max(1, n_steps // 10), weight_decay=0.01,
-        betas=(0.9, 0.999), generator=Generator().manual_seed(6000 + seed), progress=False,
-    )  # fmt: skip
+        model,
+        loss,
+        OptimConfig(lr=lr, n_warmup=max(1, n_steps // 10), weight_decay=0.01, betas=(0.9, 0.999)),
+        n_steps=n_steps,
+        generator=Generator().manual_seed(6000 + seed),
+    )
     return model
 
 
-def label_loss(plan: Plan, n: int, seed: int) -> BatchLoss:
+def label_loss(plan: Plan, n: int, seed: int) -> Objective:
     """Make the loss on n labelled sentences of the training films."""
     places, texts = plan.sentences.subset(n, seed), plan.sentences.encoded("train", "published")
     labels = plan.sentences.labels("train").tolist()
@@ -121,7 +124,7 @@ def label_loss(plan: Plan, n: int, seed: int) -> BatchLoss:
     )  # fmt: skip
 
 
-def marked_loss(plan: Plan, marks: Tensor, seed: int) -> BatchLoss:
+def marked_loss(plan: Plan, marks: Tensor, seed: int) -> Objective:
     """Make the loss of a student against the teacher's probabilities.
 
     Args:
@@ -152,7 +155,7 @@ def marked_loss(plan: Plan, marks: Tensor, seed: int) -> BatchLoss:
 def marks_of(plan: Plan, model: Any, n: int, seed: int) -> Tensor:
     """Let the teacher mark n sentences: logits, float (n, 2)."""
     texts = plan.sentences.encoded("train", "published")
-    with evaluating(model):
+    with eval_mode(model):
         return in_batches(model, [texts[i] for i in plan.sentences.subset(n, seed)], pad_id=PAD_ID)
 
 
@@ -210,7 +213,7 @@ def words_on(plan: Plan, n: int, seed: int, marks: Tensor | None = None) -> str:
 def importance_of(plan: Plan, model: Any, seed: int) -> dict[str, list[Tensor]]:
     """Estimate heads and neurons on the labelled sentences, dropout off."""
     loss, generator = label_loss(plan, plan.n_labels, seed), Generator().manual_seed(seed)
-    with evaluating(model):
+    with eval_mode(model):
         losses = (loss(model, generator) for _ in range(plan.n_labels // BATCH_SIZE))
         return importances(model.backbone.blocks, losses)
 
@@ -269,7 +272,7 @@ def run_seed(plan: Plan, seed: int, student: dict[str, Any]) -> dict[str, str]:
         without_training(plan, teacher, seed),
         marks_of(plan, teacher, plan.n_texts, seed),
     )
-    losses: dict[str, Callable[[], BatchLoss]] = {
+    losses: dict[str, Callable[[], Objective]] = {
         "student, labels": partial(label_loss, plan, plan.n_labels, seed),
         "student, marks": partial(marked_loss, plan, marks[: plan.n_labels], seed),
         "student, more marks": partial(marked_loss, plan, marks, seed),

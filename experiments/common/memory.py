@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 from experiments.common.records import Clock, rounded, write_run
-from pretrain.run_state import replacing
 from pretrain_lab.paths import ROOT, RUNS
+from pretrain_lab.run_state import replacing
 
 
 class ArmCache:

@@ -13,6 +13,7 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -152,7 +153,7 @@ def ladder(family: str) -> dict[str, float]:
 
 def rebuilt(model: Any, **options: Any) -> Any:
     """Build a model with other options and the same parameters."""
-    other = type(model)(**{**model.options, **options}).double().eval()
+    other = type(model)(replace(model.config, **options)).double().eval()
     other.load_state_dict(model.state_dict())
     return other
 

@@ -6,13 +6,14 @@ import random
 
 import pytest
 import torch
+from torch import nn
 
 from benchmarks import baseline_a, equal_time, generation, nanogpt_recipe, quality, steps, timing
 from benchmarks.peers import Shape, bert_pair, gpt_pair, n_parameters
 from benchmarks.rows import score_row
 from benchmarks.text import Split, benchmark_text, small_split
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
 from pretrain_lab.paths import ROOT
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
@@ -23,7 +24,7 @@ def expected_names() -> list[str]:
     names = [*quality.CAUSAL_NAMES, *quality.MASKED_NAMES]
     for shape in steps.SHAPES:
         for kind in steps.KINDS:
-            names += [steps.row_name(kind, shape, p) for p in steps.DROPOUT_PROBS]
+            names += [steps.row_name(kind, shape, p) for p in steps.DROPOUTS]
             names.append(steps.peak_name(kind, shape))
     names.append(equal_time.ROW_NAME)
     for case in generation.CASES:
@@ -64,8 +65,8 @@ def test_what_the_page_says_of_the_quality_reached():
 def test_our_models_are_no_larger_than_allowed():
     vocab_size = small_split(benchmark_text()).tokenizer.vocab_size
     for model in (
-        GPT(vocab_size, max_len=baseline_a.SEQ_LEN, **quality.CAUSAL_SHAPE),
-        BERT(vocab_size, max_len=baseline_a.SEQ_LEN, **quality.MASKED_SHAPE),
+        GPT(GPTConfig(vocab_size, max_len=baseline_a.SEQ_LEN, **quality.CAUSAL_SHAPE)),
+        BERT(BERTConfig(vocab_size, max_len=baseline_a.SEQ_LEN, **quality.MASKED_SHAPE)),
     ):
         assert n_parameters(model) <= 190_000
 
@@ -73,8 +74,20 @@ def test_our_models_are_no_larger_than_allowed():
 @pytest.mark.parametrize("build", [gpt_pair, bert_pair])
 @pytest.mark.parametrize("shape", [Shape(96, 2, 4, 2, 8), Shape(32, 3, 2, 2, 8)])
 def test_both_sides_of_a_pair_have_the_same_parameters(build, shape):
-    ours, peer = build(shape, dropout_prob=0.1)
+    ours, peer = build(shape, dropout=0.1)
     assert n_parameters(ours) == n_parameters(peer)
+
+
+@pytest.mark.parametrize("build", [gpt_pair, bert_pair])
+@pytest.mark.parametrize("dropout", [0.1, 0.0])
+def test_both_sides_of_a_pair_have_the_same_dropout(build, dropout):
+    for model in build(Shape(32, 2, 2, 2, 8), dropout=dropout):
+        found = {module.p for module in model.modules() if isinstance(module, nn.Dropout)}
+        assert found <= {dropout}
+        x = torch.ones(2, 8, dtype=torch.int64)
+        draws = [model.train()(x) for _ in range(2)]
+        first, second = (getattr(draw, "logits", draw) for draw in draws)
+        assert torch.equal(first, second) is (dropout == 0)
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -117,8 +130,9 @@ def test_equal_time_stops_when_the_time_is_up():
     tokenizer = CharTokenizer.from_text(text)
     ids = tokenizer.encode(text)
     split = Split(tokenizer, ids[:2_700], ids[2_700:], ids[:0])
-    model = equal_time.train_for(0.0, split, seed=0)
-    assert int(model.embeddings.trained_len) == 0  # no time, no step
-    model = equal_time.train_for(0.3, split, seed=0)
-    assert int(model.embeddings.trained_len) == equal_time.SHAPE["max_len"]
-    assert not model.training
+    torch.manual_seed(0)
+    fresh = GPT(GPTConfig(tokenizer.vocab_size, **equal_time.SHAPE)).state_dict()
+    untrained, trained = (equal_time.train_for(seconds, split, seed=0) for seconds in (0.0, 0.3))
+    assert all(torch.equal(fresh[name], value) for name, value in untrained.state_dict().items())
+    assert not any(torch.equal(fresh[name], value) for name, value in trained.state_dict().items())
+    assert not trained.training

@@ -18,11 +18,11 @@ from applets import (
 from playwright.sync_api import Locator, expect
 from torch import Tensor
 from visiting import Visitor
-from workshop import Workshop, special_ids, unpacked
+from workshop import Workshop, spans_of, unpacked
 
 from pretrain import masks
 from pretrain.bert import BERT
-from pretrain.span_corruption import apply_spans
+from pretrain.span_corruption import corrupt_given_spans
 from pretrain.t5 import T5
 from pretrain_lab.checkpoints import load_model
 
@@ -93,10 +93,10 @@ def test_positions_in_words(workshop: Workshop):
 def run_blocks(model, ids: Tensor, mask: Tensor) -> Tensor:
     """Logits of a GPT or a BERT, states of T5's encoder, under any mask; ids (T,)."""
     if isinstance(model, T5):
-        bias = model.encoder.relative_bias(len(ids), len(ids)) + masks.additive_mask(mask)
+        bias = model.encoder.relative_bias(len(ids), len(ids))
         x = model.token(ids[None])
         for block in model.encoder.blocks:
-            x = block(x, bias, source=None, source_bias=None, cache=None)
+            x = block(x, mask, bias=bias)
         return model.encoder.final_norm(x)
     x = model.embeddings(ids[None])
     if isinstance(model, BERT):
@@ -104,21 +104,22 @@ def run_blocks(model, ids: Tensor, mask: Tensor) -> Tensor:
     for block in model.blocks:
         x = block(x, mask)
     x = model.final_norm(x)
-    return model.head(x) if isinstance(model, BERT) else model.score(x)
+    if isinstance(model, BERT):
+        return model.head(x, model.embeddings.token.weight)
+    return model.logits(x)
 
 
 def weights_of(model, ids: Tensor, mask: Tensor) -> list[np.ndarray]:
     """Collect each layer's attention weights (H, T, T) in PyTorch, as Chapter 7 does."""
     found: list[Tensor] = []
 
-    def keep(layer, given) -> None:
+    def keep(layer, given, options) -> None:
         """Repeat the softmax of a layer on its inputs."""
-        parts = (*given[:2], given[3]) if len(given) == 4 else given
-        found.append(layer.weights(*parts)[0])
+        found.append(layer.weights(*given, **options)[0])
 
     layers = model.encoder if isinstance(model, T5) else model
     hooks = [
-        layer.register_forward_pre_hook(keep)
+        layer.register_forward_pre_hook(keep, with_kwargs=True)
         for name, layer in layers.named_modules()
         if name.endswith("attention")
     ]
@@ -175,10 +176,9 @@ def price(name: str, mask: Tensor | None = None) -> float:
                 answers = ids[places]
                 logits = run_blocks(model, read, mask)[0, places]
             else:
-                cut = apply_spans(
-                    ids, [(place, place + 1) for place in places],
-                    **special_ids(tokenizer),
-                )  # fmt: skip
+                cut = corrupt_given_spans(
+                    ids, [(place, place + 1) for place in places], spans_of(tokenizer)
+                )
                 own = both_masks(len(cut.inputs))["causal" if not mask[0, 1] else "bidirectional"]
                 states = run_blocks(model, cut.inputs, own)
                 start = torch.cat([cut.targets.new_zeros(1), cut.targets[:-1]])

@@ -20,7 +20,7 @@ from panels import fits, load_as_shipped, with_modules
 from playwright.sync_api import Locator, expect
 from visiting import Visitor
 
-from pretrain.generation import filter_probs, generate
+from pretrain.generation import Sampling, generate
 
 PAGE = "chapters/04_gpt.html"
 PROMPT = "JULIET:\nO, what a"
@@ -59,7 +59,7 @@ def expect_distribution(panel: Locator, gpt: tuple[Any, Any], text: str, **cuts:
     """Compare the candidates with PyTorch: before and after temperature and cuts."""
     logits = scores(gpt, text)
     before = 100 * logits.softmax(dim=-1)
-    after = 100 * filter_probs(logits, **cuts)
+    after = 100 * Sampling(**cuts).distribution(logits)
     ids = gpt[1].ids
     shown = rows(panel)
     assert len(shown) == 10
@@ -221,10 +221,12 @@ def test_greedy_text_is_that_of_generate_beyond_the_context(visit: Visitor, gpt:
         PROMPT,
     )
     model, tokenizer = gpt
-    expected = generate(model, tokenizer.encode(PROMPT)[None], 300, greedy=True)[0].tolist()
+    expected = generate(model, tokenizer.encode(PROMPT)[None], 300, Sampling(greedy=True))[
+        0
+    ].tolist()
     assert got["ids"] == expected
     assert got["nForgotten"] + got["read"] == len(expected)
-    assert got["read"] <= model.context_limit == model.max_len == 128
+    assert got["read"] <= model.config.max_len == 128
 
 
 def test_the_context_begins_where_generate_lets_it_begin(visit: Visitor):

@@ -6,12 +6,12 @@ import math
 import pytest
 import torch
 from torch import Generator, Tensor
-from workshop import Workshop, special_ids
+from workshop import Workshop, spans_of
 
-from pretrain.evaluation import blank_log_probs, left_log_probs
-from pretrain.generation import generate, generate_from, unmask
+from pretrain.evaluation import cloze_log_probs, left_log_probs
+from pretrain.generation import Sampling, generate, generate_seq2seq, mask_predict
 from pretrain.objectives import random_windows
-from pretrain.span_corruption import apply_spans
+from pretrain.span_corruption import corrupt_given_spans
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.scoring.bayes_rescoring import rescored_log_probs
@@ -68,7 +68,7 @@ def test_gpt_from_the_left(workshop: Workshop, length: int, gaps):
     done = 0
     for start, end in gaps:
         written = torch.cat([written, ids[done:start]])
-        written = generate(gpt, written[None], end - start, greedy=True)[0]
+        written = generate(gpt, written[None], end - start, Sampling(greedy=True))[0]
         answers.append(written[start:end].tolist())
         costs += in_bits(gpt_span_log_probs(gpt, ids[None], start, end))
         done = end
@@ -88,14 +88,14 @@ def test_bert_at_once(workshop: Workshop, length: int, gaps):
     masked = ids.clone()
     masked[places] = tokenizer.mask_id
     rules = {"mask_id": tokenizer.mask_id, "special_ids": tokenizer.special_ids}
-    written = unmask(bert, masked[None], 1, greedy=True, **rules)[0]
+    written = mask_predict(bert, masked[None], 1, Sampling(greedy=True), **rules)[0]
     with torch.inference_mode():
         log_probs = bert(masked[None])[0].log_softmax(dim=-1)
     assert found["answers"] == [written[start:end].tolist() for start, end in gaps]
     close(found["costs"], in_bits(log_probs[places, ids[places]]))
     close(found["first"], log_probs[places[0]].exp().tolist())
     if len(places) == 1:  # the package's answer for one blank
-        one = blank_log_probs(bert, ids[None], torch.tensor(places), mask_id=tokenizer.mask_id)
+        one = cloze_log_probs(bert, ids[None], torch.tensor(places), mask_id=tokenizer.mask_id)
         close(found["first"], one[0].exp().tolist())
 
 
@@ -146,7 +146,7 @@ def test_t5_writes_and_pays_for_letters_and_ends(workshop: Workshop, length: int
     found = infill(
         workshop, "t5Infill(model, ids, gaps, tokenizer)", "t5_chars", ids.tolist(), gaps
     )
-    cut = apply_spans(ids, gaps, **special_ids(tokenizer))
+    cut = corrupt_given_spans(ids, gaps, spans_of(tokenizer))
     start = torch.cat([torch.tensor([tokenizer.pad_id]), cut.targets[:-1]])
     with torch.inference_mode():
         log_probs = t5(cut.inputs[None], start[None])[0].log_softmax(dim=-1)
@@ -159,8 +159,8 @@ def test_t5_writes_and_pays_for_letters_and_ends(workshop: Workshop, length: int
     assert found["ends"] == pytest.approx(sum(costs) - sum(letters), abs=1e-3)
     close(found["first"], log_probs[1].exp().tolist())
     most = 2 * len(cut.targets) + 8
-    written = generate_from(
-        t5, cut.inputs[None], most, greedy=True, eos_id=tokenizer.ids["</s>"]
+    written = generate_seq2seq(
+        t5, cut.inputs[None], most, Sampling(greedy=True), eos_id=tokenizer.ids["</s>"]
     )[0].tolist()  # fmt: skip
     assert found["written"] == written
     for n, answer in enumerate(found["answers"]):

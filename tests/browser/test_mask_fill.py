@@ -15,7 +15,7 @@ from applets import (
 from playwright.sync_api import expect
 from visiting import Visitor
 
-from pretrain.evaluation import blank_log_probs
+from pretrain.evaluation import cloze_log_probs
 from pretrain_lab.checkpoints import load_model
 
 PAGE = "chapters/05_bert.html"
@@ -27,7 +27,7 @@ def shares(sentence: str, place: int) -> dict[str, float]:
     bert, tokenizer = load_model("bert_chars")
     text = tokenizer.encode(f"\n{sentence}\n")[None]
     places = torch.tensor([place + 1])
-    probs = blank_log_probs(bert, text, places, mask_id=tokenizer.mask_id)[0].exp()
+    probs = cloze_log_probs(bert, text, places, mask_id=tokenizer.mask_id)[0].exp()
     top = probs.topk(8)
     return {
         tokenizer.tokens[i]: 100 * p for i, p in zip(top.indices, top.values.tolist(), strict=True)

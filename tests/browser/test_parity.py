@@ -14,12 +14,12 @@ import pytest
 import torch
 from safetensors.numpy import save
 from torch import Generator, Tensor
-from workshop import Workshop, special_ids, unpacked
+from workshop import Workshop, spans_of, unpacked
 
-from pretrain.generation import filter_probs
+from pretrain.generation import Sampling
 from pretrain.objectives import random_windows
 from pretrain.positions import relative_position_bucket
-from pretrain.span_corruption import apply_spans
+from pretrain.span_corruption import corrupt_given_spans
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 
@@ -60,7 +60,7 @@ def exercise(name: str, text: Tensor, tokenizer, generator: Generator) -> Exerci
         masked = text.masked_fill(asked, tokenizer.mask_id)
         return Exercise(masked, None, text.masked_fill(~asked, -1))
     spans = [(place, place + 2) for place in range(first, len(text) - 2, 20)][:9]
-    cut = apply_spans(text, spans or [(0, 1)], **special_ids(tokenizer))
+    cut = corrupt_given_spans(text, spans or [(0, 1)], spans_of(tokenizer))
     answers = cut.targets.masked_fill(cut.targets < len(tokenizer.specials), -1)
     return Exercise(cut.inputs, torch.cat([cut.targets.new_tensor([0]), cut.targets[:-1]]), answers)
 
@@ -280,7 +280,9 @@ def test_sampling_cuts_are_those_of_the_package(workshop: Workshop):
         cases, workshop.run(script, given), strict=True
     ):
         # In 64 bits, as the page computes, or a sum may cross top_p by rounding alone.
-        expected = filter_probs(row.double(), temperature=temperature, top_k=top_k, top_p=top_p)
+        expected = Sampling(temperature=temperature, top_k=top_k, top_p=top_p).distribution(
+            row.double()
+        )
         assert got == pytest.approx(expected.tolist(), abs=1e-9), (temperature, top_k, top_p)
     print(f"\nsampling: {len(cases)} settings and rows agree")
 

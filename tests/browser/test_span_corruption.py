@@ -18,10 +18,10 @@ from axe import axe_complaints
 from panels import fits
 from playwright.sync_api import Locator, expect
 from visiting import Visitor
-from workshop import Workshop, special_ids
+from workshop import Workshop, spans_of
 
-from pretrain.generation import generate_from
-from pretrain.span_corruption import SpanCorrupted, apply_spans, count_spans
+from pretrain.generation import Sampling, generate_seq2seq
+from pretrain.span_corruption import SpanCorrupted, corrupt_given_spans, count_spans
 from pretrain_lab.checkpoints import load_model
 
 PAGE = "chapters/06_t5.html"
@@ -36,7 +36,7 @@ def task_of(sentence: str, cuts: list[tuple[int, int]]) -> SpanCorrupted:
     """Let the package cut a sentence, a line end before and after it."""
     _, chars = load_model("t5_chars")
     spans = [(start + 1, end + 1) for start, end in cuts]
-    return apply_spans(chars.encode(f"\n{sentence}\n"), spans, **special_ids(chars))
+    return corrupt_given_spans(chars.encode(f"\n{sentence}\n"), spans, spans_of(chars))
 
 
 def written_as(ids: torch.Tensor) -> list[str]:
@@ -50,8 +50,9 @@ def written_by_pytorch(task: SpanCorrupted) -> list[str]:
     """Let PyTorch's T5 write, always the likeliest."""
     t5, chars = load_model("t5_chars")
     most = 2 * len(task.targets) + 8
-    ids = generate_from(t5, task.inputs[None], most, greedy=True, eos_id=chars.ids["</s>"])[0]
-    return written_as(ids)
+    end = chars.ids["</s>"]
+    ids = generate_seq2seq(t5, task.inputs[None], most, Sampling(greedy=True), eos_id=end)
+    return written_as(ids[0])
 
 
 def rows(panel: Locator) -> list[list[str]]:
@@ -127,7 +128,7 @@ def test_the_look_is_the_cross_attention(visit: Visitor):
 
 def test_chance_cuts_as_the_package_counts(visit: Visitor):
     panel = open_applet(visit(PAGE), NAME)
-    n_noise, n_spans = count_spans(len(START), noise_share=0.15, mean_span_len=3)
+    n_noise, n_spans = count_spans(len(START), noise_density=0.15, mean_noise_span_length=3)
     seen = set()
     for _ in range(4):
         panel.get_by_role("button", name="Cut by chance").click()
@@ -150,7 +151,7 @@ def test_counts_are_those_of_the_package_everywhere(workshop: Workshop):
       });
     }"""
     expected = [
-        list(count_spans(length, noise_share=share, mean_span_len=mean))
+        list(count_spans(length, noise_density=share, mean_noise_span_length=mean))
         for length, share, mean in grid
     ]
     assert workshop.run(script, grid) == expected

@@ -18,10 +18,10 @@ from axe import axe_complaints
 from panels import fits
 from playwright.sync_api import Locator, expect
 from visiting import Visitor
-from workshop import special_ids
+from workshop import spans_of
 
-from pretrain.generation import generate
-from pretrain.span_corruption import apply_spans
+from pretrain.generation import Sampling, generate
+from pretrain.span_corruption import corrupt_given_spans
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.scoring.bayes_rescoring import rescored_log_probs
 from pretrain_lab.scoring.spans import bert_span_log_probs, gpt_span_log_probs, t5_span_log_probs
@@ -45,7 +45,7 @@ def costs_of(sentence: str, start: int, end: int) -> dict[str, float]:
     spans = t5_span_log_probs(
         t5, own_text, start, end, sentinel_ids=sentinels, eos_id=own.ids["</s>"]
     )
-    cut = apply_spans(own_text[0], [(start, end)], **special_ids(own))
+    cut = corrupt_given_spans(own_text[0], [(start, end)], spans_of(own))
     read = torch.cat([torch.tensor([own.pad_id]), cut.targets[:-1]])
     with torch.inference_mode():
         whole = t5(cut.inputs[None], read[None])[0].log_softmax(dim=-1)
@@ -87,7 +87,7 @@ def test_costs_and_answers_are_those_of_pytorch(visit: Visitor, width: int, them
 
     gpt, chars = load_model("gpt_chars")
     left = chars.encode("\n" + START[: HIDDEN[0]])
-    written = generate(gpt, left[None], 4, greedy=True)[0, -4:]
+    written = generate(gpt, left[None], 4, Sampling(greedy=True))[0, -4:]
     text = chars.decode(written.tolist()).replace(" ", "␣")
     expect(panel.locator(".gpt .answer mark")).to_have_text(text)
     expect(panel.locator(".bert .answer mark")).to_have_text(re.compile("^.{4}$"))

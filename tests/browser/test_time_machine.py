@@ -19,9 +19,9 @@ from panels import fits, with_modules
 from playwright.sync_api import Locator, expect
 from visiting import Visit, Visitor
 
-from pretrain.evaluation import blank_log_probs
-from pretrain.generation import generate
-from pretrain_lab.compression.quantization import load_quantized
+from pretrain.evaluation import cloze_log_probs
+from pretrain.generation import Sampling, generate
+from pretrain_lab.checkpoints import load_quantized
 from pretrain_lab.paths import CHECKPOINTS, data_file
 
 PAGES = {"gpt": "chapters/04_gpt.html", "bert": "chapters/05_bert.html"}
@@ -101,7 +101,9 @@ def test_gpt_travels_and_writes(visit: Visitor, width: int, theme: str):
         wait_for(panel, "gpt", step)
         model, tokenizer = load("gpt", step)
         prompt = tokenizer.encode(RECORD["prompt"])[None]
-        ids = generate(model, prompt, RECORD["text_len"], greedy=True)[0, len(prompt[0]) :]
+        ids = generate(model, prompt, RECORD["text_len"], Sampling(greedy=True))[
+            0, len(prompt[0]) :
+        ]
         greedy = panel.locator("pre").nth(1).evaluate("one => one.textContent")
         assert greedy == tokenizer.decode(ids)
         marked = f"marked: {RECORD['gpt']['looks'][index]['bits']:.2f} at step {step}"
@@ -122,7 +124,7 @@ def test_bert_travels_and_guesses(visit: Visitor, width: int, theme: str):
         lists = panel.locator(".bars")
         expect(lists).to_have_count(len(RECORD["places"]))
         for n, place in enumerate(RECORD["places"]):
-            log_probs = blank_log_probs(
+            log_probs = cloze_log_probs(
                 model, tokenizer.encode(LINE)[None], torch.tensor([place]),
                 mask_id=tokenizer.mask_id,
             )  # fmt: skip
@@ -228,7 +230,7 @@ def head_weights(model: Any, ids: torch.Tensor, *, layer: int, head: int) -> tor
         model(ids[None])
     hook.remove()
     query, key, _ = seen[0][0].chunk(3, dim=-1)
-    width = query.shape[-1] // model.options["n_heads"]
+    width = query.shape[-1] // model.config.n_heads
     part = slice(head * width, (head + 1) * width)
     scores = query[:, part] @ key[:, part].T / width**0.5
     if type(model).__name__ == "GPT":

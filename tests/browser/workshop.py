@@ -10,6 +10,7 @@ import numpy as np
 from playwright.sync_api import Page
 
 from book_pages.weight import applet_files
+from pretrain.span_corruption import SpanCorruption
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
 PAGE = (
@@ -87,13 +88,13 @@ class Workshop:
         return message
 
 
-def special_ids(tokenizer: CharTokenizer) -> dict[str, int]:
-    """Name what `pretrain.span_corruption` needs to know of the vocabulary of T5 on characters."""
-    return {
-        "first_sentinel_id": tokenizer.ids["<extra_id_0>"],
-        "n_sentinels": sum(token.startswith("<extra_id_") for token in tokenizer.specials),
-        "eos_id": tokenizer.ids["</s>"],
-    }
+def spans_of(tokenizer: CharTokenizer) -> SpanCorruption:
+    """Say how spans are marked in the vocabulary of T5 on characters."""
+    return SpanCorruption(
+        first_sentinel_id=tokenizer.ids["<extra_id_0>"],
+        n_sentinels=sum(token.startswith("<extra_id_") for token in tokenizer.specials),
+        eos_id=tokenizer.ids["</s>"],
+    )
 
 
 def unpacked(packed: list[Any]) -> np.ndarray:

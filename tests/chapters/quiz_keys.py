@@ -12,6 +12,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
@@ -25,15 +26,20 @@ from transformers import BertConfig, BertModel
 
 from book_pages.directives.quiz_text import Quiz
 from pretrain.attention import MultiHeadAttention, attention
-from pretrain.bert import BERT
-from pretrain.blocks import Block
-from pretrain.generation import filter_probs
-from pretrain.gpt import GPT
+from pretrain.bert import BERT, BERTConfig
+from pretrain.blocks import make_block
+from pretrain.generation import Sampling
+from pretrain.gpt import GPT, GPTConfig
 from pretrain.masks import causal_mask
 from pretrain.objectives import causal_targets, corrupt_mlm, shift_right
-from pretrain.span_corruption import SpanCorrupted, apply_spans, corrupt_spans
-from pretrain.t5 import T5
-from pretrain_lab.compression.quantization import quantize_rows
+from pretrain.span_corruption import (
+    SpanCorrupted,
+    SpanCorruption,
+    corrupt_given_spans,
+    corrupt_spans,
+)
+from pretrain.t5 import T5, T5Config
+from pretrain_lab.checkpoints import quantize_rows
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.interpretability.linear_probes import control_labels, fit_probe
 from pretrain_lab.oracles.hmm import HiddenMarkovSource
@@ -47,7 +53,7 @@ from pretrain_lab.tokenizers.learning import train_subwords
 from pretrain_lab.tokenizers.subwords import load_tokenizer
 
 SIZES = {"d_model": 16, "n_layers": 2, "n_heads": 2, "max_len": 16, "init_std": 0.2}
-HOLES = {"first_sentinel_id": 199, "n_sentinels": 64}
+HOLES = SpanCorruption(first_sentinel_id=199, n_sentinels=64)
 
 
 def keys() -> dict[str, Callable[[], str]]:
@@ -137,7 +143,7 @@ def quiz_trf_final_norm() -> str:
     x = 5 * torch.randn(1, 8, 16, generator=torch.Generator().manual_seed(0))
     pinned = []
     for norm in ("pre", "post"):
-        states = Block(16, 2, 64, norm=norm)(x)
+        states = make_block(16, 2, 64, norm=norm)(x)
         if (states.square().mean(dim=-1).sqrt() - 1).abs().max() < 0.01:
             pinned.append(f"{norm}-norm")
     return f"After a {' or '.join(pinned)} block only"
@@ -166,14 +172,14 @@ def quiz_trf_heads() -> str:
 def quiz_trf_context() -> str:
     """Count the operations of GPT-2, smallest size, on both contexts."""
     with torch.device("meta"):
-        model = GPT(50_257, d_model=768, n_layers=12, n_heads=12, max_len=2048)
+        model = GPT(GPTConfig(50_257, d_model=768, n_layers=12, n_heads=12, max_len=2048))
     return f"By about {gpt_flops(model, 2048) / gpt_flops(model, 1024):.1f}"
 
 
 def quiz_trf_padding() -> str:
     """Count the real positions whose logits move when two paddings follow them."""
     torch.manual_seed(0)
-    model = GPT(11, d_model=16, n_layers=2, n_heads=2, max_len=16, init_std=0.2).eval()
+    model = GPT(GPTConfig(11, d_model=16, n_layers=2, n_heads=2, max_len=16, init_std=0.2)).eval()
     ids = torch.tensor([[3, 5, 7, 9]])
     with torch.no_grad():
         padded = model(torch.cat([ids, torch.zeros(1, 2, dtype=torch.long)], dim=1))[:, :4]
@@ -211,7 +217,7 @@ def quiz_tok_emoji() -> str:
 def quiz_tok_padding() -> str:
     """Count the positions of a row of nine whose logits two unmasked paddings move."""
     torch.manual_seed(0)
-    model = BERT(50, d_model=32, n_layers=2, n_heads=4, max_len=16, init_std=0.2).eval()
+    model = BERT(BERTConfig(50, d_model=32, n_layers=2, n_heads=4, max_len=16, init_std=0.2)).eval()
     ids = torch.arange(1, 10)[None]
     with torch.no_grad():
         padded = model(torch.cat([ids, torch.zeros(1, 2, dtype=torch.long)], dim=1))[:, :9]
@@ -263,7 +269,8 @@ def quiz_gpt_differs() -> str:
             gap = model.eval()(ids) - model(other)
         return int((gap.abs().amax(dim=-1) > 1e-4).sum())
 
-    return f"GPT: {n_moved(GPT(11, **SIZES))}, BERT: {n_moved(BERT(11, **SIZES))}"
+    gpt, bert = GPT(GPTConfig(11, **SIZES)), BERT(BERTConfig(11, **SIZES))
+    return f"GPT: {n_moved(gpt)}, BERT: {n_moved(bert)}"
 
 
 def quiz_gpt_units() -> str:
@@ -276,14 +283,14 @@ def quiz_gpt_units() -> str:
 
 def quiz_gpt_temperature() -> str:
     """Apply temperature 2 to the two probabilities."""
-    probs = filter_probs(torch.tensor([0.8, 0.2]).log(), temperature=2.0)
+    probs = Sampling(temperature=2.0).distribution(torch.tensor([0.8, 0.2]).log())
     return f"{probs[0].item():.2f}"
 
 
 def quiz_brt_sides() -> str:
     """Count the tokens of a clean text that move the logits at the first position."""
     torch.manual_seed(0)
-    model = BERT(11, d_model=16, n_layers=1, n_heads=2, max_len=16, init_std=0.2).eval()
+    model = BERT(BERTConfig(11, d_model=16, n_layers=1, n_heads=2, max_len=16, init_std=0.2)).eval()
     ids = torch.arange(1, 7)
     n_read = 0
     with torch.no_grad():
@@ -299,7 +306,8 @@ def quiz_brt_kept() -> str:
     """Multiply the defaults of the corruption: selected, and neither masked nor random."""
     defaults = inspect.signature(corrupt_mlm).parameters
     select, mask, random = (
-        defaults[name].default for name in ("select_prob", "mask_prob", "random_prob")
+        defaults[name].default
+        for name in ("mlm_probability", "mask_replace_prob", "random_replace_prob")
     )
     return f"{1000 * select * (1 - mask - random):.0f}"
 
@@ -315,13 +323,13 @@ def quiz_brt_product() -> str:
 def _cut_hundred() -> SpanCorrupted:
     """Corrupt 100 tokens with the defaults, a final sentinel and an end."""
     ids = torch.arange(10, 110)
-    return corrupt_spans(ids, generator=Generator().manual_seed(0), eos_id=5, **HOLES)
+    return corrupt_spans(ids, replace(HOLES, eos_id=5), generator=Generator().manual_seed(0))
 
 
 def _small_t5() -> T5:
     """Make a T5 with random weights."""
     torch.manual_seed(0)
-    return T5(200, d_model=16, n_layers=2, n_heads=2).eval()
+    return T5(T5Config(200, d_model=16, n_layers=2, n_heads=2)).eval()
 
 
 def _n_special(ids: Tensor) -> int:
@@ -337,7 +345,7 @@ def quiz_t5_lengths() -> str:
 
 def quiz_t5_sentinels() -> str:
     """Cut spans of 1, 4 and 2 tokens, and count the sentinels in the input."""
-    cut = apply_spans(torch.arange(10, 30), [(2, 3), (5, 9), (12, 14)], **HOLES)
+    cut = corrupt_given_spans(torch.arange(10, 30), [(2, 3), (5, 9), (12, 14)], HOLES)
     return f"{_n_special(cut.inputs)}"
 
 
@@ -348,7 +356,7 @@ def quiz_t5_start() -> str:
 
 def quiz_t5_shift() -> str:
     """Change the label at place 2 of six, and list the rows of logits that move."""
-    cut = apply_spans(torch.arange(10, 20), [(2, 4), (8, 9)], **HOLES)
+    cut = corrupt_given_spans(torch.arange(10, 20), [(2, 4), (8, 9)], HOLES)
     labels, model = cut.targets[None], _small_t5()
     other = labels.clone()
     other[0, 2] = 42
@@ -517,7 +525,7 @@ def quiz_cho_passes() -> str:
 
 def quiz_cho_cache() -> str:
     """Divide the weights of MiniLM's shape by the numbers that a text's cache holds."""
-    model = BERT(30_522, max_len=256, d_model=384, n_layers=6, n_heads=12)
+    model = BERT(BERTConfig(30_522, max_len=256, d_model=384, n_layers=6, n_heads=12))
     weights = sum(p.numel() for p in model.parameters())
     texts = weights / (2 * 6 * 384 * 80)
     return f"About {round(texts, -1):.0f}"

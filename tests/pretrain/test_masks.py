@@ -24,12 +24,14 @@ def test_causal_mask_is_the_lower_triangle() -> None:
     mask = causal_mask(5)
     assert mask.dtype == torch.bool
     assert torch.equal(mask, torch.ones(5, 5).tril().bool())
+    assert causal_mask(1).tolist() == [[True]]
 
 
 @given(st.integers(1, 8), st.integers(0, 8))
-def test_cached_keys_add_the_rows_of_a_longer_mask(seq_len: int, n_past: int) -> None:
+def test_cached_keys_add_the_rows_of_a_longer_mask(seq_len: int, past_length: int) -> None:
     """With a cache, the new queries have the last rows of the whole triangle."""
-    assert torch.equal(causal_mask(seq_len, n_past=n_past), causal_mask(n_past + seq_len)[n_past:])
+    whole = causal_mask(past_length + seq_len)
+    assert torch.equal(causal_mask(seq_len, past_length=past_length), whole[past_length:])
 
 
 def test_bidirectional_mask_hides_nothing() -> None:
@@ -40,19 +42,17 @@ def test_bidirectional_mask_hides_nothing() -> None:
     assert mask.all()
 
 
-def test_prefix_of_length_zero_is_causal_and_full_prefix_is_bidirectional() -> None:
-    """The prefix mask joins the other two: its ends are theirs."""
-    mask = prefix_lm_mask(torch.tensor([0, 6]), 6)
-    assert mask.shape == (2, 1, 6, 6)
-    assert torch.equal(mask[0, 0], causal_mask(6))
-    assert torch.equal(mask[1, 0], bidirectional_mask(6))
-
-
 @given(st.data(), st.integers(1, 9))
 def test_prefix_mask_by_its_definition(data: st.DataObject, seq_len: int) -> None:
-    """A key is seen exactly when it lies in the prefix or not after the query."""
-    lengths = data.draw(st.lists(st.integers(0, seq_len), min_size=1, max_size=3))
+    """A key is seen exactly when it lies in the prefix or not after the query.
+
+    So a prefix of 0 is the lower triangle, and one of the whole sequence hides nothing.
+    """
+    lengths = [0, seq_len, *data.draw(st.lists(st.integers(0, seq_len), max_size=3))]
     mask = prefix_lm_mask(torch.tensor(lengths), seq_len)
+    assert mask.shape == (len(lengths), 1, seq_len, seq_len)
+    assert torch.equal(mask[0, 0], causal_mask(seq_len))
+    assert torch.equal(mask[1, 0], bidirectional_mask(seq_len))
     for b, length in enumerate(lengths):
         for t in range(seq_len):
             seen = [s for s in range(seq_len) if mask[b, 0, t, s]]
@@ -62,31 +62,17 @@ def test_prefix_mask_by_its_definition(data: st.DataObject, seq_len: int) -> Non
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32])
 def test_padding_mask_hides_padding_from_every_query(dtype: torch.dtype) -> None:
     """0/1 in any type means the same, one row for all heads and queries."""
-    real = torch.tensor([[1, 1, 0], [1, 1, 1]]).to(dtype)
-    mask = padding_mask(real)
+    mask = padding_mask(torch.tensor([[1, 1, 0], [1, 1, 1]]).to(dtype))
     assert mask.shape == (2, 1, 1, 3)
     assert mask.dtype == torch.bool
     assert mask[:, 0, 0].tolist() == [[True, True, False], [True, True, True]]
 
 
-def test_cross_mask_is_the_source_padding_for_each_target_query() -> None:
-    """Decoder queries differ in number from the source, and all see the same keys."""
-    mask = cross_mask(4, torch.tensor([[1, 0, 1]]))
-    assert mask.shape == (1, 1, 4, 3)
-    assert mask[0, 0].tolist() == [[True, False, True]] * 4
-
-
-def test_one_token_sees_itself() -> None:
-    """The shortest sequence there is, in every mask that is made from a length."""
-    one = torch.ones(1, 1, dtype=torch.bool)
-    for mask in (causal_mask(1), bidirectional_mask(1), cross_mask(1, torch.ones(1, 1))[0, 0]):
-        assert torch.equal(mask, one)
-
-
-def test_cross_mask_keeps_the_sequences_of_a_batch_apart() -> None:
-    """Each target reads its own source."""
-    mask = cross_mask(2, torch.tensor([[1, 0], [1, 1]]))
-    assert mask[:, 0].tolist() == [[[True, False]] * 2, [[True, True]] * 2]
+def test_cross_mask_is_the_padding_of_the_memory_for_each_query() -> None:
+    """Decoder queries differ in number from the memory, and each row reads its own."""
+    mask = cross_mask(4, torch.tensor([[1, 0, 1], [1, 1, 1]]))
+    assert mask.shape == (2, 1, 4, 3)
+    assert mask[:, 0].tolist() == [[[True, False, True]] * 4, [[True, True, True]] * 4]
 
 
 def test_masks_are_made_where_their_data_are() -> None:
@@ -99,21 +85,17 @@ def test_masks_are_made_where_their_data_are() -> None:
     assert [mask.device.type for mask in made] == ["meta"] * 3
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_additive_mask_adds_zero_or_minus_infinity(dtype: torch.dtype) -> None:
-    """Softmax of scores plus the mask gives exactly no weight to what is hidden."""
-    added = additive_mask(causal_mask(3), dtype)
-    assert added.dtype == dtype
-    weights = (torch.randn(3, 3, dtype=dtype) + added).softmax(dim=-1)
-    assert torch.equal(weights > 0, causal_mask(3))
-    assert not added.isnan().any()
-
-
-@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.floats(0, 1))
-def test_adding_hides_what_the_mask_hides(seed: int, n: int, n_keys: int, share: float) -> None:
+@given(
+    st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.floats(0, 1),
+    st.sampled_from([torch.float32, torch.float64, torch.bfloat16]),
+)  # fmt: skip
+def test_adding_hides_what_the_mask_hides(
+    seed: int, n: int, n_keys: int, share: float, dtype: torch.dtype
+) -> None:
     """Any mask: minus infinity on what it hides, and nothing on what it shows."""
     mask = torch.rand(n, n_keys, generator=torch.Generator().manual_seed(seed)) < share
-    added = additive_mask(mask, torch.float32)
+    added = additive_mask(mask, dtype)
+    assert added.dtype == dtype
     assert torch.equal(added == 0, mask)
     assert added[~mask].isneginf().all()
 
@@ -122,34 +104,23 @@ def test_multiplying_by_infinity_would_give_nan() -> None:
     """The reason why the additive mask fills instead of multiplying."""
     mask = causal_mask(2)
     assert ((1 - mask.float()) * float("-inf")).isnan().any()
-    assert torch.equal(additive_mask(mask), torch.tensor([[0.0, float("-inf")], [0.0, 0.0]]))
+    assert additive_mask(mask).tolist() == [[0.0, float("-inf")], [0.0, 0.0]]
 
 
 BAD: dict[str, tuple[Callable[[], Tensor], str]] = {
-    "causal, no query": (lambda: causal_mask(0), "seq_len >= 1 and n_past >= 0, got 0 and 0"),
-    "causal, past < 0": (lambda: causal_mask(2, n_past=-1), "got 2 and -1"),
-    "bidirectional": (lambda: bidirectional_mask(0), "expected seq_len >= 1, got 0"),
+    "causal, no query": (lambda: causal_mask(0), "seq_len >= 1 and past_length >= 0, got 0 and 0"),
+    "causal, past < 0": (lambda: causal_mask(2, past_length=-1), "got 2 and -1"),
     "padding, 1-D": (lambda: padding_mask(torch.ones(3)), r"shape \(B, S\), got \(3,\)"),
     "padding, 2s": (lambda: padding_mask(torch.full((1, 2), 2)), r"only 0 and 1, got \[2\]"),
-    "padding, many": (
-        lambda: padding_mask(torch.arange(9)[None]),
-        r"got \[0, 1, 2, 3, 4\]$",  # the first five are enough to see what is wrong
-    ),
-    "padding, fractions": (lambda: padding_mask(torch.full((1, 2), 0.5)), r"got \[0.5\]"),
     "padding, empty": (
         lambda: padding_mask(torch.tensor([[1, 0], [0, 0]])),
         r"a real token in every sequence, got none in rows \[1\]",
     ),
-    "cross": (lambda: cross_mask(0, torch.ones(1, 2)), "expected target_len >= 1, got 0"),
     "cross, 1-D": (lambda: cross_mask(2, torch.ones(2)), r"shape \(B, S\), got \(2,\)"),
-    "prefix, 2-D": (lambda: prefix_lm_mask(torch.ones(1, 1), 2), r"shape \(B,\), got \(1, 1\)"),
+    "prefix, 2-D": (lambda: prefix_lm_mask(torch.ones(1, 1), 2), r"prefix_lens \(B,\) in 0\.\.2"),
     "prefix, long": (lambda: prefix_lm_mask(torch.tensor([3]), 2), r"in 0\.\.2, got \[3\]"),
     "prefix, < 0": (lambda: prefix_lm_mask(torch.tensor([-1]), 2), r"in 0\.\.2, got \[-1\]"),
-    "additive, float": (lambda: additive_mask(torch.ones(2)), "a boolean mask, got torch.float32"),
-    "additive, int": (
-        lambda: additive_mask(causal_mask(2), torch.int64),
-        "a floating-point dtype, got torch.int64",
-    ),
+    "additive": (lambda: additive_mask(torch.ones(2)), "a boolean mask, got torch.float32"),
 }
 
 
@@ -159,9 +130,3 @@ def test_bad_input_is_named(name: str) -> None:
     call, message = BAD[name]
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_prefix_mask_without_queries_and_prefixes() -> None:
-    """torch's own error about the bounds of a range got out."""
-    with pytest.raises(ValueError, match="seq_len >= 1"):
-        prefix_lm_mask(torch.zeros(0, dtype=torch.int64), -1)

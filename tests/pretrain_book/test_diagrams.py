@@ -165,24 +165,6 @@ def test_an_unknown_norm_is_refused():
         d.draw_block(plt.subplots()[1], "mid")
 
 
-def test_a_pipeline_joins_its_steps_and_keeps_text_inside():
-    figure, ax = plt.subplots(figsize=FIG_WIDE)
-    steps = ["corpus", "pre-training", "one checkpoint", "several tasks", "evaluate", "deploy"]
-    d.draw_pipeline(ax, steps, ["plays and reviews"] * 6, paradigm="bert")
-    figure.canvas.draw()
-    assert [column[0] for column in boxes(ax)] == steps
-    assert len(ax.lines) == 5  # one arrow fewer than steps
-    assert_text_fits(ax)
-
-
-@pytest.mark.parametrize(
-    ("steps", "notes"), [(["one"], None), (list("abcdefg"), None), ("ab", "x")]
-)
-def test_a_pipeline_that_does_not_fit_is_refused(steps, notes):
-    with pytest.raises(ValueError, match=r"expected 2\.\.6 steps"):
-        d.draw_pipeline(plt.subplots()[1], steps, notes)
-
-
 def test_bad_shapes_are_refused():
     ax = plt.subplots()[1]
     with pytest.raises(ValueError, match="at least two points"):

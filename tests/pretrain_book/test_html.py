@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from pretrain.objectives import FATES
+from pretrain.objectives import REPLACEMENTS
 from pretrain_book.html import Html, bars_html, table_html, tokens_html, visible
 
 
@@ -75,7 +75,7 @@ def test_a_row_of_the_wrong_length_is_refused():
 
 
 def test_states_of_tokens_are_told_by_border_and_word():
-    states = [*FATES, "target"]
+    states = [*REPLACEMENTS, "target"]
     piece = tokens_html(["to", "_", "be", "or", "not"], states, "Corrupted")
     borders = re.findall(r"border:(\d)px (\w+) ", piece.html)
     assert len(set(borders)) == 5

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from pretrain.masks import causal_mask
-from pretrain.objectives import FATES
+from pretrain.objectives import REPLACEMENTS
 from pretrain_book import plots as p
 from pretrain_book.style import PALE
 
@@ -206,7 +206,7 @@ def test_bars_that_cannot_be_drawn_are_refused(ax, labels, values, options, mess
 
 
 def test_states_of_tokens_differ_without_colour(ax):
-    states = [*FATES, "target"]
+    states = [*REPLACEMENTS, "target"]
     p.draw_tokens(ax, ["to", " ", "be", "or", "not"], states, label="input")
     looks = {(b.get_hatch(), b.get_linestyle(), b.get_linewidth()) for b in cells(ax)}
     assert len(looks) == 5

@@ -1,210 +1,423 @@
 # SPDX-License-Identifier: MIT
-"""Trained models on disk: everything comes back, and nothing else is accepted."""
+"""Trained models on disk, in full and rounded: all comes back, and nothing else is accepted."""
 
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from torch import Generator, Tensor
 
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
-from pretrain.run_state import CheckpointError
-from pretrain.t5 import T5
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.t5 import T5, T5Config
 from pretrain_lab import checkpoints
-from pretrain_lab.checkpoints import load_card, load_model, save_model
+from pretrain_lab.checkpoints import (
+    LEVELS,
+    Model,
+    load_card,
+    load_model,
+    load_quantized,
+    quantize_rows,
+    save_model,
+    save_quantized,
+)
+from pretrain_lab.run_state import CheckpointError
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
 TOKENIZER = CharTokenizer.from_text("abcdefghi")  # 11 ids
 CARD = {"data": "nine letters", "seed": 0, "metrics": {"loss": 1.5}}
-SIZES = {"d_model": 8, "n_layers": 2, "n_heads": 2, "max_len": 12}
+SIZES: dict[str, Any] = {"d_model": 8, "n_layers": 2, "n_heads": 2}
 IDS = torch.tensor([[2, 3, 4, 10]])
+NAME = "blocks.1.feed_forward.up.weight"
+Edit = Callable[[dict[str, Tensor]], object]
 
 
-def rewrite(path: Path, change: Callable[[dict[str, torch.Tensor]], object], **edit: str) -> None:
-    """Change the tensors of a saved model, and entries of its description, in place."""
+def gpt(**options: Any) -> GPT:
+    """Make a GPT of 11 tokens."""
+    return GPT(GPTConfig(11, max_len=12, **SIZES, **options))
+
+
+def bert(**options: Any) -> BERT:
+    """Make a BERT of 11 tokens."""
+    return BERT(BERTConfig(11, max_len=12, **SIZES, **options))
+
+
+def t5(**options: Any) -> T5:
+    """Make a T5 of 11 tokens."""
+    return T5(T5Config(11, **SIZES, **options))
+
+
+MODELS: dict[str, Callable[[], Model]] = {
+    "GPT": lambda: gpt(init_std=0.2),
+    "untied GPT": lambda: gpt(tie_head=False, positions="sinusoidal", norm="post"),
+    "BERT": lambda: bert(n_segments=2, init_std=0.2, dropout=0.1),
+    "untied BERT": lambda: bert(tie_head=False, activation="relu"),
+    "T5": lambda: t5(d_head=3),
+    "T5 1.1": lambda: t5(tie_head=False, gated=True),
+}
+
+
+def answer(model: Model) -> Tensor:
+    """Give the logits of a fixed input."""
+    with torch.inference_mode():
+        return model(IDS, IDS[:, :2]) if isinstance(model, T5) else model(IDS)
+
+
+def description(path: Path) -> dict[str, Any]:
+    """Read what a saved model says of itself."""
     with safe_open(path, framework="pt") as file:
-        description = json.loads(file.metadata()["pretrain"])
+        found: dict[str, Any] = json.loads(file.metadata()["pretrain"])
+    return found
+
+
+def rewrite(path: Path, change: Edit = lambda state: None, **metadata: str) -> None:
+    """Change the tensors of a saved model, and entries of its header, in place."""
+    with safe_open(path, framework="pt") as file:
+        old = file.metadata()
     state = load_file(path)
     change(state)
-    save_file(state, path, metadata={"pretrain": json.dumps({**description, **edit})})
+    save_file(state, path, metadata={**old, **metadata})
 
 
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        (GPT, {}),
-        (GPT, {"tie_head": False, "positions": "sinusoidal", "norm": "post"}),
-        (BERT, {"n_segments": 2}),
-        (BERT, {"tie_head": False, "activation": "relu"}),
-    ],
-    ids=["GPT", "untied GPT", "BERT", "untied BERT"],
-)
-def test_round_trip(tmp_path: Path, kind: type[GPT] | type[BERT], options: dict) -> None:
+def redescribe(path: Path, **edit: Any) -> None:
+    """Change entries of the description of a saved model, in place."""
+    rewrite(path, pretrain=json.dumps({**description(path), **edit}))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Name a file in a folder that is made when it is needed."""
+    return tmp_path / "new" / "model.safetensors"
+
+
+@pytest.fixture
+def saved(path: Path) -> Path:
+    """Save a GPT."""
+    save_model(path, gpt(), TOKENIZER, CARD)
+    return path
+
+
+@pytest.fixture
+def rounded(path: Path) -> Path:
+    """Save a GPT as whole numbers, as a snapshot after 50 steps."""
+    save_quantized(path, gpt(), TOKENIZER, 50)
+    return path
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_round_trip(path: Path, kind: str) -> None:
     """The rebuilt model is of the same class, in evaluation mode, with the same logits."""
-    model = kind(11, **SIZES, **options)
-    model.train()(torch.randint(11, (1, 7)))
-    path = tmp_path / "new" / "model.safetensors"
+    model = MODELS[kind]().train()
     save_model(path, model, TOKENIZER, CARD)
     loaded, tokenizer = load_model(path)
-    assert type(loaded) is kind
+    assert type(loaded) is type(model)
     assert not loaded.training
-    assert loaded.options == model.options
-    assert torch.equal(loaded(IDS), model.eval()(IDS))
-    assert int(loaded.embeddings.trained_len) == 7
+    assert loaded.config == model.config
+    assert torch.equal(answer(loaded), answer(model.eval()))
     assert tokenizer.tokens == TOKENIZER.tokens
     assert json.loads(path.with_suffix(".json").read_text()) == CARD
     assert sorted(p.name for p in path.parent.iterdir()) == ["model.json", "model.safetensors"]
 
 
-@pytest.mark.parametrize("options", [{}, {"tie_head": False, "gated": True}], ids=["T5", "1.1"])
-def test_round_trip_of_t5(tmp_path: Path, options: dict) -> None:
-    """Encoder, decoder and the tables of distances come back too."""
-    model = T5(11, d_model=8, n_layers=2, n_heads=2, d_head=3, **options).eval()
-    path = tmp_path / "t5.safetensors"
+def test_tied_weights_are_stored_once_and_tied_again(path: Path) -> None:
+    """The output matrix of a tied model is in no file of its own name."""
+    model = bert()
     save_model(path, model, TOKENIZER, CARD)
-    loaded, _ = load_model(path)
-    assert type(loaded) is T5
-    assert not loaded.training
-    assert loaded.options == model.options
-    assert torch.equal(loaded(IDS, IDS[:, :2]), model(IDS, IDS[:, :2]))
-    name = "decoder.relative_bias.weight"
-    rewrite(path, lambda state: state.pop(name))
-    with pytest.raises(CheckpointError, match=rf"missing \['{name}'\], unexpected \[\]"):
-        load_model(path)
-
-
-def test_tied_weights_are_stored_once_and_tied_again(tmp_path: Path) -> None:
-    """One copy in the file; after loading, a change of one is a change of both."""
-    path = tmp_path / "bert.safetensors"
-    save_model(path, BERT(11, **SIZES), TOKENIZER, CARD)  # type: ignore[arg-type]
     names = load_file(path)
     assert "embeddings.token.weight" in names
     assert "head.output_weight" not in names
     loaded, _ = load_model(path)
-    assert loaded.head.output_weight is loaded.embeddings.token.weight
+    with torch.no_grad():
+        for each in (model, loaded):
+            each.embeddings.token.weight.mul_(2)
+    assert torch.equal(answer(loaded), answer(model.eval()))
+
+
+@pytest.mark.parametrize("load", [load_model, load_quantized])
+def test_files_of_the_first_editions(path: Path, load: Callable[[Path], tuple[Any, ...]]) -> None:
+    """Dropout had another name, and a buffer said how many positions were trained."""
+    model = gpt(dropout=0.3)
+    if load is load_model:
+        save_model(path, model, TOKENIZER, CARD)
+    else:
+        save_quantized(path, model, TOKENIZER, 50)
+    expected = answer(load(path)[0])
+    options = {**description(path)["options"], "dropout_prob": 0.3}
+    del options["dropout"]
+    redescribe(path, options=options)
+    rewrite(path, lambda state: state.update({"embeddings.trained_len": torch.tensor(7.0)}))
+    loaded = load(path)[0]
+    assert loaded.config == model.config
+    assert torch.equal(answer(loaded), expected)
 
 
 def test_a_name_means_a_file_of_the_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names without an ending are looked up in data/checkpoints, model and card alike."""
+    """Names without an ending are looked up in data/checkpoints: models, cards, snapshots."""
     monkeypatch.setattr(checkpoints, "CHECKPOINTS", tmp_path / "checkpoints")
     monkeypatch.setattr(checkpoints, "data_file", lambda *parts: tmp_path.joinpath(*parts))
-    model = GPT(11, **SIZES)  # type: ignore[arg-type]
+    model = gpt()
     save_model(tmp_path / "checkpoints" / "small.safetensors", model, TOKENIZER, CARD)
-    loaded, _ = load_model("small")
-    assert torch.equal(loaded(IDS), model.eval()(IDS))
+    save_quantized(tmp_path / "checkpoints/machine/gpt_00050.safetensors", model, TOKENIZER, 50)
+    assert torch.equal(answer(load_model("small")[0]), answer(model.eval()))
     assert load_card("small") == CARD
-    with pytest.raises(FileNotFoundError, match=r"expected one of \['small'\] or a file, got 'b'"):
-        load_model("b")
+    assert load_quantized("machine/gpt_00050")[2] == 50
+    for load in (load_model, load_quantized):
+        with pytest.raises(
+            FileNotFoundError, match=r"expected one of \['small'\] or a file, got 'b'"
+        ):
+            load("b")
+        with pytest.raises(FileNotFoundError, match=r"got '.*gone\.safetensors'"):
+            load(tmp_path / "gone.safetensors")
     with pytest.raises(FileNotFoundError, match=r"b\.json"):
         load_card("b")
 
 
-def test_a_missing_path_is_named(tmp_path: Path) -> None:
-    """The message repeats the path."""
-    with pytest.raises(FileNotFoundError, match=r"got '.*gone\.safetensors'"):
-        load_model(tmp_path / "gone.safetensors")
-
-
-def test_other_endings_are_refused(tmp_path: Path) -> None:
-    """A name that load_model would not find again is not written."""
+def test_what_cannot_be_saved_leaves_the_old_file(saved: Path) -> None:
+    """A wrong name, another vocabulary, a card that is no JSON: named, and nothing is written."""
+    before = saved.read_bytes()
+    other = saved.with_name("model.pt")
     with pytest.raises(ValueError, match=r"ending in \.safetensors, got model\.pt"):
-        save_model(tmp_path / "model.pt", GPT(11, **SIZES), TOKENIZER, CARD)  # type: ignore[arg-type]
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_card_that_is_no_json_leaves_the_old_model(tmp_path: Path) -> None:
-    """Weights and card belong together, so both are checked before either is written."""
-    path = tmp_path / "model.safetensors"
-    save_model(path, GPT(11, **SIZES), TOKENIZER, CARD)  # type: ignore[arg-type]
-    before = path.read_bytes()
+        save_model(other, gpt(), TOKENIZER, CARD)
+    with pytest.raises(ValueError, match="expected a tokenizer of 11 ids, as the model has, got 5"):
+        save_model(saved, gpt(), CharTokenizer("abc"), CARD)
     with pytest.raises(TypeError, match="Tensor is not JSON serializable"):
-        save_model(path, GPT(11, **SIZES), TOKENIZER, {"loss": torch.ones(1)})  # type: ignore[arg-type]
-    assert path.read_bytes() == before
-    assert json.loads(path.with_suffix(".json").read_text()) == CARD
+        save_model(saved, gpt(), TOKENIZER, {"loss": torch.ones(1)})
+    assert saved.read_bytes() == before
+    assert json.loads(saved.with_suffix(".json").read_text()) == CARD
+    assert len(list(saved.parent.iterdir())) == 2
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.6, 0.999])
-def test_a_truncated_file_is_refused(tmp_path: Path, share: float) -> None:
+def test_a_truncated_file_is_refused(path: Path, share: float) -> None:
     """Cut anywhere, the message names the file."""
-    path = tmp_path / "model.safetensors"
-    save_model(path, GPT(11, **SIZES), TOKENIZER, CARD)  # type: ignore[arg-type]
-    data = path.read_bytes()
-    path.write_bytes(data[: int(len(data) * share)])
-    with pytest.raises(CheckpointError, match=r"a model of this book in .*, .* cannot be read"):
-        load_model(path)
+    for save, load, wanted in (
+        (lambda: save_model(path, gpt(), TOKENIZER, CARD), load_model, "a model"),
+        (lambda: save_quantized(path, gpt(), TOKENIZER), load_quantized, "a rounded model"),
+    ):
+        save()
+        data = path.read_bytes()
+        path.write_bytes(data[: int(len(data) * share)])
+        with pytest.raises(CheckpointError, match=rf"{wanted} of this book in .*, .*cannot be rea"):
+            load(path)
 
 
 @pytest.mark.parametrize(
     "edit",
-    [{"model": "RNN"}, {"model": "T5"}, {"options": {"vocab_size": 11}}, {"options": {"width": 8}}],
+    [
+        {"model": "RNN"}, {"model": "T5"}, {"options": {"vocab_size": 11}},
+        {"options": {"width": 8}}, {"tokenizer": {"characters": []}},
+    ],
     ids=str,
-)
-def test_descriptions_that_describe_no_model(tmp_path: Path, edit: dict) -> None:
-    """Unknown classes and options, or missing ones."""
-    path = tmp_path / "model.safetensors"
-    save_model(path, GPT(11, **SIZES), TOKENIZER, CARD)  # type: ignore[arg-type]
-    rewrite(path, lambda state: None, **edit)
+)  # fmt: skip
+def test_descriptions_that_describe_no_model(saved: Path, edit: dict[str, Any]) -> None:
+    """Unknown classes and options, or missing ones, and a vocabulary of nothing."""
+    redescribe(saved, **edit)
     with pytest.raises(CheckpointError, match="it cannot be read"):
-        load_model(path)
+        load_model(saved)
 
 
-def test_tensors_without_description(tmp_path: Path) -> None:
-    """A safetensors file of another origin is not taken for a model."""
-    path = tmp_path / "model.safetensors"
-    save_file({"x": torch.zeros(2)}, path)
-    with pytest.raises(CheckpointError, match="it cannot be read"):
-        load_model(path)
+def test_files_of_another_origin(tmp_path: Path) -> None:
+    """Tensors without a description are not taken for a model, and neither is a folder."""
+    save_file({"x": torch.zeros(2)}, tmp_path / "model.safetensors")
+    (tmp_path / "folder.safetensors").mkdir()
+    for name in ("model", "folder"):
+        with pytest.raises(CheckpointError, match="it cannot be read"):
+            load_model(tmp_path / f"{name}.safetensors")
 
 
-@pytest.mark.parametrize("kind", [GPT, BERT])
-def test_missing_extra_and_misshapen_tensors(tmp_path: Path, kind: type[GPT] | type[BERT]) -> None:
-    """Each is named; nothing is left at its random start."""
-    path = tmp_path / "model.safetensors"
-    model = kind(11, **SIZES)  # type: ignore[arg-type]
-
-    def refused(change: Callable[[dict[str, torch.Tensor]], object], message: str) -> None:
-        """Save, change the file and expect the message."""
+@pytest.mark.parametrize("kind", ["GPT", "untied BERT", "T5"])
+def test_missing_extra_and_misshapen_tensors(path: Path, kind: str) -> None:
+    """Each is named; nothing is left at its random start, an own head least of all."""
+    model = MODELS[kind]()
+    name = {
+        "GPT": "blocks.1.feed_forward.up.bias",
+        "untied BERT": "head.output_weight",
+        "T5": "decoder.relative_bias.weight",
+    }[kind]
+    edits: list[tuple[Edit, str]] = [
+        (lambda s: s.pop(name), f'Missing key.* "{name}"'),
+        (lambda s: s.update(odd=torch.ones(1)), 'Unexpected key.* "odd"'),
+        (lambda s: s.update({name: torch.ones(2)}), f"size mismatch for {name}"),
+    ]
+    for edit, message in edits:
         save_model(path, model, TOKENIZER, CARD)
-        rewrite(path, change)
-        with pytest.raises(CheckpointError, match=message):
+        rewrite(path, edit)
+        with pytest.raises(CheckpointError, match=rf"(?s)tensors of .* do not fit: .*{message}"):
             load_model(path)
 
-    name = "blocks.1.feed_forward.up.bias"
-    refused(lambda s: s.pop(name), rf"missing \['{name}'\], unexpected \[\]")
-    refused(lambda s: s.update(odd=torch.ones(1)), r"missing \[\], unexpected \['odd'\]")
-    refused(
-        lambda s: s.update({name: torch.ones(2)}), rf"(?s)do not fit: .*size mismatch for {name}"
-    )
+
+# Rounded -----------------------------------------------------------------------------------------
 
 
-def test_an_untied_head_must_be_in_the_file(tmp_path: Path) -> None:
-    """Only a tied output matrix may be absent; an own one would stay random."""
-    path = tmp_path / "model.safetensors"
-    save_model(path, BERT(11, **SIZES, tie_head=False), TOKENIZER, CARD)  # type: ignore[arg-type]
-    rewrite(path, lambda state: state.pop("head.output_weight"))
-    with pytest.raises(CheckpointError, match=r"missing \['head.output_weight'\]"):
-        load_model(path)
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_weight_comes_back_within_half_a_step_of_its_row(path: Path, kind: str) -> None:
+    """Matrices miss by at most max|row| / 254, the rest not at all; answers stay close."""
+    model = MODELS[kind]().eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    save_quantized(path, model, TOKENIZER, 50)
+    loaded, tokenizer, step = load_quantized(path)
+    assert type(loaded) is type(model)
+    assert (loaded.config, step, loaded.training) == (model.config, 50, False)
+    assert tokenizer.tokens == TOKENIZER.tokens
+    found = loaded.state_dict()
+    assert found.keys() == before.keys()
+    moved = 0.0
+    for name, value in before.items():
+        assert torch.equal(model.state_dict()[name], value)  # saving changes nothing
+        assert found[name].dtype == value.dtype
+        if value.dim() == 2:
+            error = (found[name] - value).abs()
+            assert (error.amax(1) <= value.abs().amax(1) * (0.5 / 127 + 1e-6)).all(), name
+            moved = max(moved, float(error.max()))
+        else:
+            assert torch.equal(found[name], value), name
+    assert moved > 0  # it is not the float model that was stored
+    spread = float((answer(loaded) - answer(model)).std() / answer(model).std())
+    assert 0 < spread < 0.05
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-def test_the_vocabulary_must_be_the_models(tmp_path: Path) -> None:
-    """A model of 11 ids saved with a tokeniser of 5 would load, and write nonsense."""
-    path = tmp_path / "model.safetensors"
+def header(path: Path) -> dict[str, Any]:
+    """Read the header of a safetensors file: eight bytes of length, then JSON."""
+    data = path.read_bytes()
+    found: dict[str, Any] = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
+    return found
+
+
+def test_the_format_is_the_described_one(path: Path) -> None:
+    """I8 with an F32 scale a row for matrices, F32 for all else; tied weights once."""
+    model = bert()
+    save_quantized(path, model, TOKENIZER, 50)
+    found = header(path)
+    about = found.pop("__metadata__")
+    assert about["step"] == "50"
+    assert json.loads(about["pretrain"]) == {
+        "model": "BERT", "options": vars(model.config), "tokenizer": TOKENIZER.to_dict()
+    }  # fmt: skip
+    state = model.state_dict()
+    matrices = {name for name, value in state.items() if value.dim() == 2}
+    assert found.keys() == state.keys() | {f"{name}.scale" for name in matrices}
+    for name, value in state.items():
+        kind = "I8" if name in matrices else "F32"
+        assert (found[name]["dtype"], found[name]["shape"]) == (kind, list(value.shape))
+    for name in matrices:
+        scale = found[f"{name}.scale"]
+        assert (scale["dtype"], scale["shape"]) == ("F32", [len(state[name])])
+    stored = load_file(path)  # by hand: the row's largest weight is 127 steps
+    row, scale = state[NAME][3], stored[f"{NAME}.scale"][3]
+    torch.testing.assert_close(scale, row.abs().max() / 127)
+    assert stored[NAME][3].tolist() == [round(float(w / scale)) for w in row]
+
+
+def test_a_time_machines_model_takes_less_than_200_kib(path: Path) -> None:
+    """The shape of the recorded snapshots: a little over one byte a weight."""
+    model = GPT(GPTConfig(64, d_model=64, n_layers=2, n_heads=4, max_len=64))
+    save_quantized(path, model, CharTokenizer([chr(i) for i in range(62)], ("[PAD]", "[MASK]")), 0)
+    n_weights = sum(p.numel() for p in model.parameters())
+    assert n_weights < path.stat().st_size < 1.25 * n_weights
+    assert path.stat().st_size <= 200 * 1024
+
+
+def test_a_model_without_a_step(path: Path) -> None:
+    """A finished model belongs to no step."""
+    save_quantized(path, gpt(), TOKENIZER)
+    assert "step" not in header(path)["__metadata__"]
+    assert load_quantized(path)[2] is None
+
+
+def test_what_cannot_be_rounded_leaves_the_old_file(rounded: Path) -> None:
+    """A wrong name, vocabulary, step or weight: each is named, and nothing is written."""
+    before, model = rounded.read_bytes(), gpt()
+    with pytest.raises(ValueError, match=r"ending in \.safetensors, got model\.pt"):
+        save_quantized(rounded.with_name("model.pt"), model, TOKENIZER)
     with pytest.raises(ValueError, match="expected a tokenizer of 11 ids, as the model has, got 5"):
-        save_model(path, GPT(11, **SIZES), CharTokenizer("abc"), CARD)
-    assert not list(tmp_path.iterdir())
+        save_quantized(rounded, model, CharTokenizer("abc"))
+    with pytest.raises(ValueError, match="expected step >= 0, got -1"):
+        save_quantized(rounded, model, TOKENIZER, -1)
+    model.get_parameter(NAME).data[0, 0] = torch.nan
+    with pytest.raises(ValueError, match=f"infinite or NaN in {NAME}"):
+        save_quantized(rounded, model, TOKENIZER, 2)
+    assert rounded.read_bytes() == before
+    assert list(rounded.parent.iterdir()) == [rounded]
 
 
-def test_a_file_without_vocabulary_is_refused(tmp_path: Path) -> None:
-    """As are folders."""
-    path = tmp_path / "model.safetensors"
-    save_model(path, GPT(11, **SIZES), TOKENIZER, CARD)
-    rewrite(path, lambda state: None, tokenizer={"characters": []})  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda s: s.pop(f"{NAME}.scale"), rf"missing \['{NAME}.scale'\], without matrix \[\]"),
+        (lambda s: s.pop(NAME), rf"missing \[\], without matrix \['{NAME}.scale'\]"),
+        (lambda s: s.update({NAME: torch.ones(32, 8)}), rf"without matrix \['{NAME}.scale'\]"),
+        (lambda s: s.update({f"{NAME}.scale": torch.ones(3)}), r"\(32, 8\) and \(3,\)"),
+        (lambda s: s.update({f"{NAME}.scale": torch.ones(32).half()}), "torch.float16"),
+        (lambda s: s[f"{NAME}.scale"].fill_(torch.inf), f"finite scales of {NAME}"),
+        (lambda s: s.pop("final_norm.weight"), '(?s)Missing key.* "final_norm.weight"'),
+        (lambda s: s.update(odd=torch.ones(1)), '(?s)Unexpected key.* "odd"'),
+    ],
+    ids=["no scale", "no matrix", "float", "short", "half", "infinite", "no norm", "extra"],
+)
+def test_wrong_tensors_are_named(rounded: Path, edit: Edit, message: str) -> None:
+    """What is missing, extra or misshapen stands in the message."""
+    rewrite(rounded, edit)
+    with pytest.raises(CheckpointError, match=message):
+        load_quantized(rounded)
+
+
+@pytest.mark.parametrize(
+    "entry", [{"step": "soon"}, {"pretrain": "{}"}, {"pretrain": "[1"}], ids=str
+)
+def test_a_wrong_header_is_refused(rounded: Path, entry: dict[str, str]) -> None:
+    """A step that is no number, and descriptions that describe nothing."""
+    rewrite(rounded, **entry)
     with pytest.raises(CheckpointError, match="cannot be read"):
-        load_model(path)
-    (tmp_path / "folder.safetensors").mkdir()
-    with pytest.raises(CheckpointError, match="cannot be read"):
-        load_model(tmp_path / "folder.safetensors")
+        load_quantized(rounded)
+
+
+def test_a_rounded_file_is_not_taken_for_a_full_one(rounded: Path) -> None:
+    """Whole numbers without their scales are no weights."""
+    with pytest.raises(CheckpointError, match=r"Unexpected key.*\.scale"):
+        load_model(rounded)
+
+
+def test_a_row_by_hand() -> None:
+    """The largest size becomes 127; a row of zeros stays one."""
+    whole, scales = quantize_rows(torch.tensor([[0.50, -1.27, 0.004], [0.0, 0.0, 0.0]]))
+    assert whole.tolist() == [[50, -127, 0], [0, 0, 0]]
+    assert whole.dtype == torch.int8
+    torch.testing.assert_close(scales[0], torch.tensor(0.01))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_single_column(dtype: torch.dtype) -> None:
+    """Each number is the largest of its row; the scales have the type of what came."""
+    whole, scales = quantize_rows(torch.tensor([[2.54], [-1.27]], dtype=dtype))
+    assert whole.tolist() == [[127], [-127]]
+    assert scales.dtype == dtype
+    torch.testing.assert_close(scales, torch.tensor([0.02, 0.01], dtype=dtype))
+
+
+def test_no_number_moves_by_more_than_half_a_step(generator: Generator) -> None:
+    """The error of each row is bounded by its own scale, and the bound is nearly reached."""
+    x = torch.randn(20, 300, generator=generator) * torch.logspace(-3, 3, 20)[:, None]
+    whole, scales = quantize_rows(x)
+    steps = (whole * scales[:, None] - x).abs() / scales[:, None]
+    assert steps.max() <= 0.5 + 1e-4
+    assert (steps.max(dim=1)[0] > 0.45).all()
+    assert int(whole.abs().max()) == LEVELS
+
+
+def test_short_floats_are_refused() -> None:
+    """A scale rounded down made 128 of the largest number, which int8 writes as -128."""
+    for dtype in (torch.float16, torch.bfloat16):
+        with pytest.raises(ValueError, match="float32 or float64"):
+            quantize_rows(torch.full((1, 1), 6.1e-5, dtype=dtype))
+    with pytest.raises(ValueError, match=r"D >= 1, got torch\.float32 of shape \(2, 0\)"):
+        quantize_rows(torch.zeros(2, 0))
+    for shape in ((3,), (2, 3, 4)):
+        with pytest.raises(ValueError, match=r"float64 \(N, D\), D >= 1, got .* of shape"):
+            quantize_rows(torch.zeros(shape))

@@ -17,14 +17,14 @@ from accelerate.state import AcceleratorState, DistributedType, PartialState
 from accelerate.utils import FullyShardedDataParallelPlugin
 from torch.distributed.fsdp import FSDPModule
 
+from pretrain.t5 import T5
 from pretrain_lab.paths import ROOT
 from pretrain_lab.train import loop as train_loop
 from pretrain_lab.train import run as train_setup
 from pretrain_lab.train.config import Config, check_config
-from pretrain_lab.train.objectives import KINDS
+from pretrain_lab.train.objectives import OBJECTIVES
 
 N_STEPS = 12
-OBJECTIVES = tuple(KINDS)  # a new kind is tested by all that these runs are tested for
 
 
 def write_text(path: Path, n_lines: int = 400, seed: int = 0) -> Path:
@@ -45,7 +45,7 @@ def content(folder: Path, kind: str = "causal", **changes: Any) -> dict[str, Any
     made: dict[str, Any] = {
         "data": {"files": [str(text)], "seq_len": 24, "validation_files": [str(text)]},
         "tokenizer": {"kind": "characters"} if kind == "causal" else learned,
-        "model": {"d_model": 16, "n_layers": 2, "n_heads": 2, "dropout_prob": 0.1},
+        "model": {"d_model": 16, "n_layers": 2, "n_heads": 2, "dropout": 0.1},
         "objective": {"kind": kind},
         "training": {
             "n_steps": N_STEPS, "batch_size": 8, "micro_batch_size": 2, "lr": 1e-2, "n_warmup": 3,
@@ -54,7 +54,8 @@ def content(folder: Path, kind: str = "causal", **changes: Any) -> dict[str, Any
         "output": {"folder": str(folder / kind), "checkpoint_every": 4, "log_every": 100},
     }  # fmt: skip
     if kind == "spans":
-        made["objective"]["roll"] = True  # rows of different lengths
+        made["objective"]["random_roll"] = True  # rows of different lengths
+    if OBJECTIVES[kind].model is T5:
         made["training"]["relative_lr"] = True
     for name, value in changes.items():
         section, _, option = name.partition("__")
@@ -86,7 +87,8 @@ def history(folder: Path) -> dict[str, Any]:
 def launch(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run a command of this environment with one thread, warnings as errors in our module."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    environment["PYTHONPATH"] = str(Path(__file__).parent)
+    paths = [str(Path(__file__).parent), str(ROOT / "code"), os.environ.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
         environment.pop(name, None)
     done = subprocess.run(
@@ -136,21 +138,20 @@ def all_objectives(folder: Path) -> None:
     train_loop.train(config(folder, "spans", **streamed), cpu=True)
     for kind in OBJECTIVES:
         with pytest.MonkeyPatch.context() as patch:
-            share_out(patch, "T5Block" if kind == "spans" else "Block")
+            share_out(patch, 4 if OBJECTIVES[kind].model is T5 else 2)
             made = config(folder, kind, output__folder=str(folder / f"{kind}_fsdp"))
             train_until(made, 6)
             train_loop.train(made, cpu=True)  # from step 4 on
 
 
-def share_out(patch: Any, block: str) -> None:
+def share_out(patch: Any, n_blocks: int) -> None:
     """Make accelerate use FSDP, which it offers on GPUs alone, on CPUs, by our example file."""
     example = (ROOT / "experiments" / "configs" / "fsdp.yaml").read_text()
     said = {k.removeprefix("fsdp_"): v for k, v in yaml.safe_load(example)["fsdp_config"].items()}
-    assert said["transformer_layer_cls_to_wrap"] == "Block"
     plugin = FullyShardedDataParallelPlugin(
         fsdp_version=said["version"],
         auto_wrap_policy=said["auto_wrap_policy"].lower(),
-        transformer_cls_names_to_wrap=[block],
+        transformer_cls_names_to_wrap=[said["transformer_layer_cls_to_wrap"]],
         reshard_after_forward=said["reshard_after_forward"],
         cpu_ram_efficient_loading=said["cpu_ram_efficient_loading"],
         cpu_offload=said["offload_params"],
@@ -170,7 +171,7 @@ def share_out(patch: Any, block: str) -> None:
         """Make sure that the weights are shared out indeed, each block apart."""
         run = prepare(*arguments, **options)
         parts = [type(m).__name__ for m in run.model.modules() if isinstance(m, FSDPModule)]
-        assert parts.count(f"FSDP{block}") == (4 if block == "T5Block" else 2), parts
+        assert parts.count("FSDPBlock") == n_blocks, parts
         matrix = max(run.model.parameters(), key=lambda p: p.numel())
         assert matrix.to_local().numel() * 2 == matrix.numel()
         return run

@@ -41,7 +41,8 @@ def _bring_package(address={address}):
         address = address or input("Address of the book's repository: ")
         clone = ["git", "clone", "--quiet", "--depth", "1", address, str(book)]
         subprocess.run(clone, check=True)
-    runpy.run_path(str(book / "tools/chapters/bring_package.py"), run_name="__main__")
+    script = book / "tools/chapters/bring_package.py"
+    runpy.run_path(str(script), run_name="__main__")
 
 
 if importlib.util.find_spec("pretrain") is None:

@@ -120,12 +120,6 @@ def nats_for_bits(right: Any, rel: float = REL) -> Mistake:
     return off_by_factor(right, math.log(2), hint, rel)
 
 
-def bits_for_nats(right: Any, rel: float = REL) -> Mistake:
-    """Recognise bits where nats are asked for."""
-    hint = "that is in bits, from the logarithm to base 2. Nats take the natural one."
-    return off_by_factor(right, 1 / math.log(2), hint, rel)
-
-
 def wrong_sign(right: Any, hint: str, rel: float = REL) -> Mistake:
     """Recognise the right number with the other sign."""
     return off_by_factor(right, -1, hint, rel)

@@ -27,8 +27,8 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from pretrain.evaluation import evaluating
-from pretrain.objectives import IGNORE_INDEX, BatchLoss
+from pretrain.evaluation import eval_mode
+from pretrain.objectives import IGNORE_INDEX, Objective
 from pretrain_lab.finetuning.sequence_classification import length_batches, pool_states
 
 Encoded = dict[str, Any]
@@ -183,7 +183,7 @@ class SentenceClassifier(nn.Module):
         return {"loss": F.cross_entropy(logits, labels), "logits": logits}
 
 
-def tuning_loss(examples: Sequence[Encoded], *, batch_size: int, pad_id: int) -> BatchLoss:
+def tuning_loss(examples: Sequence[Encoded], *, batch_size: int, pad_id: int) -> Objective:
     """Make the loss of a model on labelled examples, pass after pass.
 
     Args:
@@ -235,7 +235,7 @@ def answers(
     """
     order = sorted(range(len(examples)), key=lambda i: len(examples[i]["input_ids"]))
     found: dict[int, Any] = {}
-    with evaluating(model):
+    with eval_mode(model):
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             asked = [_unlabelled(examples[i]) for i in rows]

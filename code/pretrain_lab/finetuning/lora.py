@@ -17,8 +17,6 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from pretrain.dropout import Dropout
-
 ADAPTERS = ("*.lora_a", "*.lora_b")
 """Patterns of the trained matrices for `pretrain_lab.finetuning.freezing.train_only`."""
 
@@ -27,7 +25,7 @@ class LoRALinear(nn.Module):
     """A linear layer with a low-rank correction beside it."""
 
     def __init__(
-        self, base: nn.Linear, *, rank: int, alpha: float, dropout_prob: float, generator: Generator
+        self, base: nn.Linear, *, rank: int, alpha: float, dropout: float, generator: Generator
     ) -> None:
         """Put A and B beside a layer, whose weights stay where they are.
 
@@ -35,7 +33,7 @@ class LoRALinear(nn.Module):
             base: The pre-trained layer, (out, in).
             rank: Rows of A and columns of B, r >= 1.
             alpha: B A is multiplied by alpha / r.
-            dropout_prob: Of the input of A, in training.
+            dropout: Of the input of A, in training.
             generator: Draws A.
 
         Raises:
@@ -45,7 +43,7 @@ class LoRALinear(nn.Module):
         if rank < 1:
             raise ValueError(f"expected rank >= 1, got {rank}")
         self.base, self.scale, self.merged = base, alpha / rank, False
-        self.dropout = Dropout(dropout_prob)
+        self.dropout = nn.Dropout(dropout)
         self.lora_a = nn.Parameter(base.weight.new_empty(rank, base.in_features))
         self.lora_b = nn.Parameter(base.weight.new_zeros(base.out_features, rank))
         nn.init.kaiming_uniform_(self.lora_a, a=math.sqrt(5), generator=generator)
@@ -73,7 +71,7 @@ def add_lora(
     rank: int,
     alpha: float,
     generator: Generator,
-    dropout_prob: float = 0.0,
+    dropout: float = 0.0,
 ) -> list[str]:
     """Freeze a model and put trainable adapters beside its named linear layers.
 
@@ -84,7 +82,7 @@ def add_lora(
         rank: Of each correction, r >= 1.
         alpha: Each correction is multiplied by alpha / r.
         generator: Draws the matrices A, in the order of the layers.
-        dropout_prob: Of the adapters' input, in training.
+        dropout: Of the adapters' input, in training.
 
     Returns:
         The full names of the layers that were given an adapter.
@@ -104,7 +102,7 @@ def add_lora(
     for name in chosen:
         owner, _, leaf = name.rpartition(".")
         layer = LoRALinear(
-            linear[name], rank=rank, alpha=alpha, dropout_prob=dropout_prob, generator=generator
+            linear[name], rank=rank, alpha=alpha, dropout=dropout, generator=generator
         )
         setattr(model.get_submodule(owner), leaf, layer)
     return chosen

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT
-from pretrain.objectives import IGNORE_INDEX, BatchLoss, corrupt_mlm, note_settings
+from pretrain.objectives import IGNORE_INDEX, Objective, corrupt_mlm
 from pretrain_lab.tasks.sentence_pairs import (
     Pairs,
     Segments,
@@ -53,28 +53,28 @@ class NextSentenceBERT(nn.Module):
             pooler is a dense layer with tanh on the state at [CLS].
         """
         super().__init__()
-        if bert.options["n_segments"] < 2:
-            raise ValueError(
-                f"expected a BERT with n_segments >= 2, got {bert.options['n_segments']}"
-            )
-        self.options = {**bert.options, "n_classes": n_classes}
+        if bert.config.n_segments < 2:
+            raise ValueError(f"expected a BERT with n_segments >= 2, got {bert.config.n_segments}")
+        self.config = bert.config
         self.bert = bert
-        self.pooler = nn.Linear(bert.options["d_model"], bert.options["d_model"])
-        self.classifier = nn.Linear(bert.options["d_model"], n_classes)
+        self.pooler = nn.Linear(bert.config.d_model, bert.config.d_model)
+        self.classifier = nn.Linear(bert.config.d_model, n_classes)
         for layer in (self.pooler, self.classifier):
-            nn.init.normal_(layer.weight, std=bert.options["init_std"])
+            nn.init.normal_(layer.weight, std=bert.config.init_std)
             nn.init.zeros_(layer.bias)
 
     def pool(self, states: Tensor) -> Tensor:
         """Reduce hidden states (B, T, D) to one vector for each row, (B, D)."""
         return torch.tanh(self.pooler(states[:, 0]))
 
-    def forward(self, batch: Packed, *, predict: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, batch: Packed, *, masked_positions: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Score the tokens and the pair of every row, in one pass of the encoder.
 
         Args:
             batch: B rows that start with [CLS].
-            predict: bool (B, T), n of them True: where tokens are scored; None = everywhere.
+            masked_positions: bool (B, T), n of them True, where tokens are scored; None = all.
 
         Returns:
             Logits of tokens, float (n, V) or (B, T, V), and of classes, float (B, 2).
@@ -83,7 +83,10 @@ class NextSentenceBERT(nn.Module):
             ValueError: As `BERT.encode`.
         """
         states = self.bert.encode(batch.ids, batch.attention_mask, batch.segment_ids)
-        logits: Tensor = self.bert.head(states if predict is None else states[predict])
+        logits: Tensor = self.bert.head(
+            states if masked_positions is None else states[masked_positions],
+            self.bert.embeddings.token.weight,
+        )
         return logits, self.classifier(self.pool(states))
 
 
@@ -110,7 +113,7 @@ def next_sentence_loss(
     batch_size: int,
     pairing: str = "next",
     **masking: Any,
-) -> BatchLoss:
+) -> Objective:
     """Make the sum of two mean losses: of masked tokens, and of the answers about pairs.
 
     Args:
@@ -118,7 +121,7 @@ def next_sentence_loss(
         tokenizer: The vocabulary of the segments.
         batch_size: Pairs in a batch B.
         pairing: "next" (BERT), "order" (ALBERT), or "none": true neighbours, masked tokens only.
-        masking: `select_prob`, `mask_prob` and `random_prob` of `corrupt_mlm`.
+        masking: The three probabilities of `corrupt_mlm`.
 
     Returns:
         A function of a `NextSentenceBERT` and a generator; nats per selected token plus nats per
@@ -143,13 +146,9 @@ def next_sentence_loss(
         batch = pack_segments(segments, pairs, tokenizer)
         read, labels, _ = corrupt_mlm(batch.ids, generator=generator, **special, **masking)
         selected = labels != IGNORE_INDEX
-        logits, classes = model(batch._replace(ids=read), predict=selected)
+        logits, classes = model(batch._replace(ids=read), masked_positions=selected)
         total = F.cross_entropy(logits, labels[selected], reduction="sum")
         masked = total / max(int(selected.sum()), 1)  # a batch may select nothing
         return masked if pairing == "none" else masked + F.cross_entropy(classes, pairs.labels)
 
-    return note_settings(
-        loss, segments.ids, kind="masked pairs", pairing=pairing, batch_size=batch_size,
-        max_tokens=int(segments.lens.max()), mask_id=tokenizer.mask_id,
-        special_ids=list(tokenizer.special_ids), **masking,
-    )  # fmt: skip
+    return loss

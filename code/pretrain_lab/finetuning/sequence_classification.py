@@ -17,29 +17,13 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from pretrain.evaluation import evaluating
+from pretrain.evaluation import eval_mode
 from pretrain.gpt import GPT
-from pretrain.objectives import BatchLoss
+from pretrain.objectives import Objective
 
 POOLINGS = ("mean", "first", "last")
 """How the states of a text become one vector."""
 _POOL = 8  # batches that are drawn together, to be sorted by length
-
-
-def read_states(backbone: Any, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """Give the states below a model's own head.
-
-    Args:
-        backbone: A GPT, a BERT or a T5, of which only the encoder reads.
-        ids: int64 (B, T), token ids.
-        attention_mask: bool (B, T), True = real token; None = all real.
-
-    Returns:
-        float (B, T, D).
-    """
-    read = backbone.hidden if isinstance(backbone, GPT) else backbone.encode
-    states: Tensor = read(ids, attention_mask)
-    return states
 
 
 def pool_states(states: Tensor, attention_mask: Tensor, pooling: str) -> Tensor:
@@ -100,7 +84,7 @@ class TextClassifier(nn.Module):
             raise ValueError("expected pooling 'mean' or 'last' for a GPT, got 'first'")
         self.backbone = backbone
         self.pooling = pooling
-        self.head = nn.Linear(backbone.options["d_model"], n_classes)
+        self.head = nn.Linear(backbone.config.d_model, n_classes)
         nn.init.normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
 
@@ -114,7 +98,7 @@ class TextClassifier(nn.Module):
         Returns:
             float (B, D).
         """
-        states = read_states(self.backbone, ids, attention_mask)
+        states = self.backbone.encode(ids, attention_mask)
         real = torch.ones_like(ids, dtype=torch.bool) if attention_mask is None else attention_mask
         return pool_states(states, real, self.pooling)
 
@@ -192,7 +176,7 @@ def text_features(
         float (N, D), without gradients.
     """
     frozen = TextClassifier(backbone, 2, pooling=pooling)
-    with evaluating(frozen):
+    with eval_mode(frozen):
         return in_batches(frozen.features, texts, pad_id=pad_id)
 
 
@@ -207,7 +191,7 @@ def predict_classes(classifier: TextClassifier, texts: Sequence[Tensor], *, pad_
     Returns:
         int64 (N,).
     """
-    with evaluating(classifier):
+    with eval_mode(classifier):
         return in_batches(classifier, texts, pad_id=pad_id).argmax(dim=-1)
 
 
@@ -241,7 +225,7 @@ def length_batches(
 
 def classification_loss(
     texts: Sequence[Tensor], labels: Sequence[int], *, batch_size: int, pad_id: int
-) -> BatchLoss:
+) -> Objective:
     """Make the loss of a classifier on labelled texts, pass after pass.
 
     Args:

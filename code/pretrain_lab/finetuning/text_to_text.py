@@ -12,12 +12,13 @@ vocabularies, "head" after a blank is another token than "head" at a text's star
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
 
-from pretrain.generation import generate_from
-from pretrain.objectives import BatchLoss, Pair, collate, note_settings, seq2seq_loss
+from pretrain.generation import Sampling, generate_seq2seq
+from pretrain.objectives import IGNORE_INDEX, Objective, Pair, collate, seq2seq_loss_sum
 from pretrain.t5 import T5
 from pretrain_lab.tasks.text_to_text import Example
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer
@@ -73,6 +74,36 @@ def encode_examples(
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class TaskObjective:
+    """A T5 learns one task from examples that are drawn at random, with replacement.
+
+    Called with a model and a generator, it gives the mean loss in nats per token of the targets,
+    ends included.
+
+    Source: Raffel et al. 2020 (arXiv:1910.10683), section 2.4: one loss for all tasks.
+    """
+
+    pairs: Sequence[Pair]  # encoded examples of the training split
+    batch_size: int  # examples in a batch B
+    pad_id: int
+
+    def __post_init__(self) -> None:
+        """Refuse what draws nothing."""
+        if not self.pairs or self.batch_size < 1:
+            raise ValueError(
+                "expected at least one example and batch_size >= 1, got "
+                f"{len(self.pairs)} and {self.batch_size}"
+            )
+
+    def __call__(self, model: nn.Module, generator: Generator) -> Tensor:
+        """Draw examples and score their targets."""
+        chosen = torch.randint(len(self.pairs), (self.batch_size,), generator=generator).tolist()
+        batch = collate([self.pairs[i] for i in chosen], pad_id=self.pad_id)
+        n_predicted = int((batch.labels != IGNORE_INDEX).sum())
+        return seq2seq_loss_sum(model, batch, pad_id=self.pad_id) / n_predicted
+
+
 def task_loss(
     examples: Sequence[Example],
     tokenizer: SubwordTokenizer,
@@ -80,8 +111,8 @@ def task_loss(
     batch_size: int,
     max_source_len: int,
     max_target_len: int,
-) -> BatchLoss:
-    """Make the loss of one task on examples that are drawn at random, with replacement.
+) -> TaskObjective:
+    """Make the objective of one task from its examples.
 
     Args:
         examples: Of the training split, at least one.
@@ -90,69 +121,43 @@ def task_loss(
         max_source_len: Most tokens of a source, the end included.
         max_target_len: Most tokens of a target, the end included.
 
-    Returns:
-        A function of model and generator; mean loss in nats per token of the targets, ends
-        included.
-
     Raises:
         ValueError: No example, or a length or batch_size below 1.
-
-    Source: Raffel et al. 2020 (arXiv:1910.10683), section 2.4: one loss for all tasks.
     """
-    if not examples or batch_size < 1:
-        raise ValueError(
-            "expected at least one example and batch_size >= 1, got "
-            f"{len(examples)} and {batch_size}"
-        )
-    lens = {"max_source_len": max_source_len, "max_target_len": max_target_len}
-    pairs = encode_examples(examples, tokenizer, **lens)
-
-    def loss(model: nn.Module, generator: Generator) -> Tensor:
-        """Draw examples and score their targets."""
-        chosen = torch.randint(len(pairs), (batch_size,), generator=generator).tolist()
-        batch = collate([pairs[i] for i in chosen], pad_id=tokenizer.pad_id)
-        return seq2seq_loss(model, *batch, pad_id=tokenizer.pad_id)
-
-    ids = torch.cat([part for pair in pairs for part in pair])
-    return note_settings(loss, ids, kind="task", batch_size=batch_size, **lens)
+    pairs = encode_examples(
+        examples, tokenizer, max_source_len=max_source_len, max_target_len=max_target_len
+    )
+    return TaskObjective(pairs, batch_size, tokenizer.pad_id)
 
 
-def mixture_loss(losses: Mapping[str, BatchLoss], proportions: Mapping[str, float]) -> BatchLoss:
-    """Make a loss that takes one of several at each step.
-
-    Args:
-        losses: By the name of the task; each must know its settings (`note_settings`).
-        proportions: Of the steps that each task gets, by the same names; > 0, any sum.
-
-    Returns:
-        A function of model and generator; mean loss in nats per token of the drawn task's batch.
-
-    Raises:
-        ValueError: Other names, a proportion that is not positive and finite, or a loss without
-            settings.
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """One of several objectives at each step.
 
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 3.5.2. differs: there, examples of all
         tasks stand in one batch, so that a task with longer targets weighs more; here a batch
         holds one task, and its proportion is its share of the steps.
     """
-    given = torch.tensor([float(share) for share in proportions.values()])
-    positive = bool(((given > 0) & given.isfinite()).all())
-    if set(losses) != set(proportions) or not losses or not positive:
-        raise ValueError(f"expected proportions > 0 of {sorted(losses)}, got {dict(proportions)}")
-    unknown = [name for name, loss in losses.items() if not hasattr(loss, "settings")]
-    if unknown:
-        raise ValueError(f"expected losses that know their settings, {unknown} do not")
-    names = list(losses)
-    shares = torch.tensor([float(proportions[name]) for name in names])
 
-    def loss(model: nn.Module, generator: Generator) -> Tensor:
-        """Draw a task, and score a batch of it."""
+    objectives: Mapping[str, Objective]
+    proportions: Mapping[str, float]  # of the steps that each gets, by the same names; > 0, any sum
+
+    def __post_init__(self) -> None:
+        """Refuse other names, and a proportion that is not positive and finite."""
+        given = torch.tensor([float(share) for share in self.proportions.values()])
+        positive = bool(((given > 0) & given.isfinite()).all())
+        if set(self.objectives) != set(self.proportions) or not self.objectives or not positive:
+            raise ValueError(
+                f"expected proportions > 0 of {sorted(self.objectives)}, got "
+                f"{dict(self.proportions)}"
+            )
+
+    def __call__(self, model: nn.Module, generator: Generator) -> Tensor:
+        """Draw a task, and score a batch of it: mean loss in nats per token."""
+        names = list(self.objectives)
+        shares = torch.tensor([float(self.proportions[name]) for name in names])
         drawn = int(torch.multinomial(shares, 1, generator=generator))
-        return losses[names[drawn]](model, generator)
-
-    parts = {f"{name}.{k}": v for name in names for k, v in vars(losses[name])["settings"].items()}
-    # The parts' own settings tell their data apart; the mixture has none but its shares.
-    return note_settings(loss, shares, kind="mixture", proportions=dict(proportions), **parts)
+        return self.objectives[names[drawn]](model, generator)
 
 
 def predict(
@@ -188,9 +193,9 @@ def predict(
     for start in range(0, len(encoded), batch_size):
         part = [Pair(source, source) for source in encoded[start : start + batch_size]]
         inputs, _, mask = collate(part, pad_id=tokenizer.pad_id)
-        written = generate_from(
-            model, inputs, max_new_tokens, attention_mask=mask, eos_id=tokenizer.eos_id,
-            pad_id=tokenizer.pad_id, greedy=True,
+        written = generate_seq2seq(
+            model, inputs, max_new_tokens, Sampling(greedy=True), attention_mask=mask,
+            eos_id=tokenizer.eos_id, pad_id=tokenizer.pad_id,
         )  # fmt: skip
         answers += [_answer(row.tolist(), tokenizer) for row in written]
     return answers

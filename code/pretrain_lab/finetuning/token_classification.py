@@ -16,9 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from pretrain.evaluation import evaluating
-from pretrain.objectives import BatchLoss
-from pretrain_lab.finetuning.sequence_classification import length_batches, pad_texts, read_states
+from pretrain.evaluation import eval_mode
+from pretrain.objectives import Objective
+from pretrain_lab.finetuning.sequence_classification import length_batches, pad_texts
 
 
 class Words(NamedTuple):
@@ -48,7 +48,7 @@ class WordTagger(nn.Module):
         if n_classes < 2:
             raise ValueError(f"expected n_classes >= 2, got {n_classes}")
         self.backbone = backbone
-        self.head = nn.Linear(backbone.options["d_model"], n_classes)
+        self.head = nn.Linear(backbone.config.d_model, n_classes)
         nn.init.normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
 
@@ -72,7 +72,7 @@ class WordTagger(nn.Module):
                 raise ValueError(
                     f"expected words that end at 0..{len(text.ids) - 1}, got {text.ends.tolist()}"
                 )
-        states = read_states(self.backbone, *pad_texts([text.ids for text in texts], pad_id))
+        states = self.backbone.encode(*pad_texts([text.ids for text in texts], pad_id))
         words = [row[text.ends] for row, text in zip(states, texts, strict=True)]
         logits: Tensor = self.head(torch.cat(words))
         return logits
@@ -80,7 +80,7 @@ class WordTagger(nn.Module):
 
 def tagging_loss(
     texts: Sequence[Words], classes: Sequence[Sequence[int]], *, batch_size: int, pad_id: int
-) -> BatchLoss:
+) -> Objective:
     """Make the loss of a tagger on tagged texts, pass after pass.
 
     Args:
@@ -137,7 +137,7 @@ def tag_words(
         raise ValueError(f"expected batch_size >= 1, got {batch_size}")
     order = sorted(range(len(texts)), key=lambda i: len(texts[i].ids))
     found: list[list[int]] = [[] for _ in texts]
-    with evaluating(tagger):
+    with eval_mode(tagger):
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]
             best = tagger([texts[i] for i in batch], pad_id).argmax(dim=-1)

@@ -35,16 +35,16 @@ def family_of(model: nn.Module) -> Family:
 
 
 def read_config(
-    config: Mapping[str, Any], *, dropout_prob: float | None = None
+    config: Mapping[str, Any], *, dropout: float | None = None
 ) -> tuple[Family, dict[str, Any]]:
     """Translate a Hugging Face configuration, and refuse what our classes cannot represent.
 
     Args:
         config: Content of a config.json; options that change nothing in a forward pass are ignored.
-        dropout_prob: Probability of dropout; None = theirs, which must then be one value.
+        dropout: Probability of dropout; None = theirs, which must then be one value.
 
     Returns:
-        The family, and the options of our class: family.model(**options).
+        The family, and the options of our class: family.config(**options).
 
     Raises:
         ValueError: Another architecture, or an option that ours does not have; the message names
@@ -77,9 +77,9 @@ def read_config(
     if config.get(name, default) not in list(family.activations):
         raise ValueError(f"expected {name} in {list(family.activations)}, got {config[name]!r}")
     probs = {name: _option(name, config.get(name, 0.1), 0.1) for name in family.dropouts}
-    if dropout_prob is None and len(set(probs.values())) > 1:
-        raise ValueError(f"expected one probability of dropout, got {probs}; pass dropout_prob")
-    options["dropout_prob"] = probs[family.dropouts[0]] if dropout_prob is None else dropout_prob
+    if dropout is None and len(set(probs.values())) > 1:
+        raise ValueError(f"expected one probability of dropout, got {probs}; pass dropout")
+    options["dropout"] = probs[family.dropouts[0]] if dropout is None else dropout
     return family, {
         **options,
         **family.activations[config.get(name, default)],
@@ -115,7 +115,7 @@ def write_config(model: Any, *, with_head: bool = True) -> dict[str, Any]:
         ValueError: Hugging Face's class has no such model; the message names option and value.
     """
     family = family_of(model)
-    options = {name: value for name, value in model.options.items() if value is not None}
+    options = {name: value for name, value in vars(model.config).items() if value is not None}
     d_model = options["d_model"]
     options = {"d_ff": 4 * d_model, "d_head": d_model // options["n_heads"], **options}
     for name, value in family.implied.items():
@@ -132,4 +132,4 @@ def write_config(model: Any, *, with_head: bool = True) -> dict[str, Any]:
     config[family.activation[0]] = next(
         name for name, ours in family.activations.items() if ours.items() <= options.items()
     )
-    return config | dict.fromkeys(family.dropouts, options["dropout_prob"])
+    return config | dict.fromkeys(family.dropouts, options["dropout"])

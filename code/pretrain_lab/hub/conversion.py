@@ -28,6 +28,8 @@ class Family:
 
     model_type: str
     model: type[nn.Module]
+    config: type[Any]
+    """Of that class; made of our options."""
     architectures: tuple[str, ...]
     """Classes whose checkpoints are read; the first is the one that is written."""
     headless: str | None

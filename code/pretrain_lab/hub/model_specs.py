@@ -14,13 +14,14 @@ from typing import Any
 
 import torch
 
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
-from pretrain.t5 import _V1_1, T5
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.t5 import T5, T5Config
 from pretrain_lab.finetuning.freezing import count_parameters
 from pretrain_lab.finetuning.next_sentence import NextSentenceBERT
 from pretrain_lab.paths import data_file
 
+_V1_1 = {"activation": "gelu_tanh", "gated": True, "tie_head": False}
 T5_SIZES: dict[str, dict[str, Any]] = {
     "t5-small": {"d_model": 512, "n_layers": 6, "n_heads": 8, "d_head": 64, "d_ff": 2_048},
     "t5-base": {"d_model": 768, "n_layers": 12, "n_heads": 12, "d_head": 64, "d_ff": 3_072},
@@ -43,7 +44,7 @@ T5_SIZES: dict[str, dict[str, Any]] = {
         "d_model": 4_096, "n_layers": 24, "n_heads": 64, "d_head": 64, "d_ff": 10_240, **_V1_1
     },
 }  # fmt: skip
-"""Options of the published models, to be used as `T5(32_128, **T5_SIZES["t5-small"])`."""
+"""Options of the published models, to be used as `T5Config(32_128, **T5_SIZES["t5-small"])`."""
 
 
 T5_VOCAB_SIZE = 32_128
@@ -91,11 +92,11 @@ def build(row: Mapping[str, Any]) -> GPT | BERT | NextSentenceBERT | T5:
     """
     with torch.device("meta"):
         if row["kind"] == "gpt":
-            return GPT(**row["options"])
+            return GPT(GPTConfig(**row["options"]))
         if row["kind"] == "t5":
-            return T5(T5_VOCAB_SIZE, **T5_SIZES[row["size"]])
+            return T5(T5Config(T5_VOCAB_SIZE, **T5_SIZES[row["size"]]))
         if row["kind"] == "bert":
-            bert = BERT(**row["options"])
+            bert = BERT(BERTConfig(**row["options"]))
             return NextSentenceBERT(bert) if row.get("next_sentence") else bert
     raise ValueError(f"expected kind 'gpt', 'bert' or 't5', got {row['kind']!r}")
 
@@ -122,7 +123,7 @@ def shape_of(row: Mapping[str, Any]) -> dict[str, int]:
         layers (in each stack), width, heads, head width, feed-forward width, context (0 = no
         fixed one) and vocabulary.
     """
-    options: Mapping[str, Any] = build(row).options
+    options: Mapping[str, Any] = vars(build(row).config)
     d_model, n_heads = options["d_model"], options["n_heads"]
     return {
         "layers": options["n_layers"],

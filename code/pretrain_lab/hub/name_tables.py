@@ -8,9 +8,9 @@ Implemented: every parameter and every option of the three families, each writte
 families that our classes cannot represent (RoBERTa counts positions from 2, Llama rotates them).
 """
 
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
-from pretrain.t5 import T5
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.t5 import T5, T5Config
 from pretrain_lab.hub.conversion import Family
 
 _ACTIVATIONS = {
@@ -35,6 +35,7 @@ _LAYER = "encoder.layer.{i}."
 BERT_FAMILY = Family(
     model_type="bert",
     model=BERT,
+    config=BERTConfig,
     architectures=("BertForMaskedLM", "BertForPreTraining", "BertModel"),
     headless="BertModel",
     options={
@@ -105,6 +106,7 @@ BERT_FAMILY = Family(
 GPT2_FAMILY = Family(
     model_type="gpt2",
     model=GPT,
+    config=GPTConfig,
     architectures=("GPT2LMHeadModel", "GPT2Model"),
     headless=None,
     options={
@@ -160,6 +162,7 @@ _BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
 T5_FAMILY = Family(
     model_type="t5",
     model=T5,
+    config=T5Config,
     architectures=("T5ForConditionalGeneration", "T5WithLMHeadModel"),
     headless=None,
     options={

@@ -163,7 +163,7 @@ def _folder_of(chosen: str, task: str) -> Iterator[tuple[Path, dict[str, Any]]]:
         model, tokenizer = load_model(chosen)
         with tempfile.TemporaryDirectory() as scratch:
             to_huggingface(model, scratch)
-            max_len = getattr(model, "max_len", None)
+            max_len = getattr(model.config, "max_len", None)
             _published_form(tokenizer, max_len).save_pretrained(scratch)
             yield Path(scratch), {}
 

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pretrain.objectives import IGNORE_INDEX
-from pretrain.training import make_optimizer
+from pretrain.training import OptimConfig, make_optimizer
 from pretrain_lab.hub.config import family_of
 from pretrain_lab.hub.conversion import Family, places
 
@@ -62,10 +62,8 @@ def agreement(
 
     parameters = dict(ours.named_parameters(remove_duplicate=False))
     parameters_theirs = dict(theirs.named_parameters(remove_duplicate=False))
-    pairs = family.pairs(ours.options)
-    optimizers = [
-        make_optimizer(each, lr=lr, betas=(0.9, 0.95), weight_decay=0.1) for each in (ours, theirs)
-    ]
+    pairs = family.pairs(vars(ours.config))
+    optimizers = [make_optimizer(each, OptimConfig(lr=lr)) for each in (ours, theirs)]
     for loss in losses:
         torch.autograd.backward(loss)
     renamed = family.to_theirs(pairs, {name: _grad(p) for name, p in parameters.items()})
@@ -98,7 +96,7 @@ def _watch(
 
     for rung, modules in family.rungs.items():
         for names in modules.items():
-            for place in places(names[0], ours.options):
+            for place in places(names[0], vars(ours.config)):
                 for model, name, lists in zip((ours, base), names, seen, strict=True):
                     module = model.get_submodule(name.format(**place))
                     keep = None if name.startswith("decoder.") else real

@@ -19,16 +19,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pretrain.run_state import CheckpointError
 from pretrain_lab.hub.config import family_of, read_config, write_config
 from pretrain_lab.hub.conversion import Family, Pairs
 from pretrain_lab.hub.files import check_names, find_folder, read_json, read_tensors, write_folder
+from pretrain_lab.run_state import CheckpointError
 
 
 class NoHead(nn.Module):
     """Stands where a checkpoint without masked-LM head leaves nothing to put."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, embedding_weight: Tensor) -> Tensor:
         """Refuse to score x (..., D): random logits would look like an answer."""
         raise RuntimeError(
             "expected a masked-LM head, but this checkpoint has none: "
@@ -39,7 +39,7 @@ class NoHead(nn.Module):
 def from_pretrained(
     path_or_id: str | Path,
     *,
-    dropout_prob: float | None = None,
+    dropout: float | None = None,
     report: Callable[[str], None] = print,
 ) -> Any:
     """Build our model with the weights of a Hugging Face checkpoint.
@@ -50,12 +50,12 @@ def from_pretrained(
     Args:
         path_or_id: A folder with config.json and model.safetensors (or its shards and their
             index), or the id of a repository on huggingface.co, which is then downloaded.
-        dropout_prob: Probability of dropout in training; None = the checkpoint's.
+        dropout: Probability of dropout in training; None = the checkpoint's.
         report: Told which tensors our class has no place for, in one line; not called when every
             tensor is used.
 
     Returns:
-        BERT, GPT or T5, in evaluation mode, on the CPU. All positions count as trained.
+        BERT, GPT or T5, in evaluation mode, on the CPU.
 
     Raises:
         FileNotFoundError: No such folder.
@@ -68,11 +68,11 @@ def from_pretrained(
     """
     folder = find_folder(path_or_id)
     config = read_json(folder / "config.json")
-    family, options = read_config(config, dropout_prob=dropout_prob)
+    family, options = read_config(config, dropout=dropout)
     found = _canonical(family, read_tensors(folder))
     with_head = _has_head(family, config, found)
     with torch.device("meta"):  # names and shapes without numbers: nothing is drawn
-        model = family.model(**options)
+        model = family.model(family.config(**options))
     if not with_head:
         model.head = NoHead()
     pairs = family.pairs(options, with_head=with_head)
@@ -92,8 +92,7 @@ def to_huggingface(
     """Express one of our models in Hugging Face's names, and write it if a folder is given.
 
     A BERT without segments becomes one with a single segment, whose vector is zero. A BERT whose
-    head is `NoHead` becomes a BertModel without pooler (`add_pooling_layer=False` there). How far
-    positions were trained is not kept.
+    head is `NoHead` becomes a BertModel without pooler (`add_pooling_layer=False` there).
 
     Args:
         model: A BERT, GPT or T5 of this book.
@@ -107,9 +106,9 @@ def to_huggingface(
     """
     family, with_head = family_of(model), not isinstance(getattr(model, "head", None), NoHead)
     config = write_config(model, with_head=with_head)
-    pairs = family.pairs(model.options, with_head=with_head)
+    pairs = family.pairs(vars(model.config), with_head=with_head)
     state = family.to_theirs(pairs, model.state_dict())
-    if model.options.get("n_segments") == 0:
+    if vars(model.config).get("n_segments") == 0:
         words = state["bert.embeddings.word_embeddings.weight"]
         state["bert.embeddings.token_type_embeddings.weight"] = torch.zeros_like(words[:1])
     if with_head:
@@ -199,8 +198,6 @@ def _fill(model: Any, state: Mapping[str, Tensor]) -> None:
     }
     for name, parameter in list(model.named_parameters(remove_duplicate=False)):
         _set(model, name, filled[parameter])
-    for name, buffer in list(model.named_buffers()):  # `trained_len` is the only one
-        _set(model, name, torch.full_like(buffer, model.max_len, device="cpu"))
 
 
 def _set(model: nn.Module, name: str, value: Tensor) -> None:

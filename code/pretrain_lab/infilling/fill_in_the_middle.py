@@ -3,34 +3,25 @@
 
 Paper: Bavarian et al. 2022 (arXiv:2207.14255).
 
-Implemented: the paper's two orders and the way back, the score of a given middle, and writing one;
-the training is in `pretrain_lab.infilling.fill_in_the_middle`. The model, its mask and its loss are
-those of any GPT: each token is predicted from the ones before it, but now the suffix is one of
-them. Left out: cuts inside a token.
+Implemented: the paper's two orders and the way back, the score of a given middle, random cuts,
+batches that mix plain and transformed windows, and the objective that `pretrain.training.fit`
+takes. The model, its mask and its loss are those of any GPT: each token is predicted from the ones
+before it, but now the suffix is one of them. Left out: cuts inside a token, documents of their own
+(our windows are cut from one long text), mixing both orders.
 
 "psm"  <prefix> a b <suffix> e f <middle> c d <end>    the middle goes to the end
 "spm"  <prefix><suffix> e f <middle> a b c d <end>     the suffix goes to the front, and the middle
                                                        follows its prefix as it always did
-
-Train a GPT to fill the middle: ordinary prediction on data of which some are rearranged.
-
-Paper: Bavarian et al. 2022 (arXiv:2207.14255).
-
-Implemented: random cuts, batches that mix plain and transformed windows, and their loss in the form
-that `pretrain.training.fit` takes. Left out: documents of their own (our windows are cut from one
-long text), and mixing both orders.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
-from pretrain.generation import generate
 from pretrain.gpt import GPT
-from pretrain.objectives import BatchLoss, causal_targets, note_settings, random_windows
+from pretrain.objectives import Batch, CausalLM, causal_targets
 from pretrain_lab.scoring.spans import check_span, gpt_span_log_probs
 
 
@@ -126,7 +117,7 @@ def middle_log_probs(
     """Score the true middle of texts, given what stands on both of its sides.
 
     Args:
-        model: A GPT trained with `fim_loss`; dropout is switched off meanwhile.
+        model: A GPT trained with `FillInTheMiddleLM`; dropout is switched off meanwhile.
         windows: int64 (N, L); the model reads L + 3 tokens.
         start: First place of the middle.
         end: Place after the last one.
@@ -145,54 +136,6 @@ def middle_log_probs(
     moved = move_middle(windows, start, end, markers, order=order)
     first = moved.shape[1] - (end - start) - 1
     return gpt_span_log_probs(model, moved, first, moved.shape[1], batch_size=batch_size)
-
-
-def fill_middle(
-    model: GPT,
-    prefix: Tensor | Sequence[int],
-    suffix: Tensor | Sequence[int],
-    n_new_tokens: int,
-    *,
-    markers: Markers,
-    order: str = "psm",
-    **sampling: Any,
-) -> Tensor:
-    """Write what stands between two pieces of text.
-
-    Args:
-        model: A GPT trained with `fim_loss`; dropout is switched off meanwhile.
-        prefix: int64 (P,), what stands before.
-        suffix: int64 (S,), what stands after.
-        n_new_tokens: Most tokens to write.
-        markers: The four ids.
-        order: The one that the model was trained on.
-        sampling: `greedy`, or `generator` and the cuts of `pretrain.generation.generate`.
-
-    Returns:
-        int64 (n,), the middle, without the end marker; n = n_new_tokens when the model did not
-        stop before.
-
-    Raises:
-        ValueError: As `generate` and `move_middle`; a prompt of P + S + 3 tokens and the middle
-            must fit the trained context, or the model would lose the prefix as it writes.
-    """
-    left, right = (torch.as_tensor(part, dtype=torch.int64) for part in (prefix, suffix))
-    if left.dim() != 1 or right.dim() != 1:
-        raise ValueError(
-            f"expected prefix (P,) and suffix (S,), got shapes {tuple(left.shape)} and "
-            f"{tuple(right.shape)}"
-        )
-    text = torch.cat([left, right])
-    moved = move_middle(text, len(left), len(left), markers, order=order)
-    prompt = moved[None, :-1]  # an empty middle, still open
-    if prompt.shape[1] + n_new_tokens > model.context_limit + 1:
-        raise ValueError(
-            f"expected prefix, suffix, markers and middle of at most {model.context_limit + 1} "
-            f"tokens, got {prompt.shape[1]} and {n_new_tokens} new ones"
-        )
-    written = generate(model, prompt, n_new_tokens, stop_ids=[markers.end], **sampling)
-    middle = written[0, prompt.shape[1] :]
-    return middle[:-1] if len(middle) and middle[-1] == markers.end else middle
 
 
 def check_order(order: str) -> None:
@@ -270,42 +213,28 @@ def fim_batch(
     return out
 
 
-def fim_loss(
-    ids: Tensor, *, batch_size: int, seq_len: int, markers: Markers, fim_prob: float = 0.5,
-    order: str = "psm",
-) -> BatchLoss:  # fmt: skip
-    """Make the loss of next-token prediction on windows of which some are transformed.
+@dataclass(frozen=True, eq=False)
+class FillInTheMiddleLM(CausalLM):
+    """A GPT predicts each next token of windows of which some are transformed.
 
     All tokens count, those of prefix and suffix and the markers too: the objective is the ordinary
     one, the data are not.
 
-    Args:
-        ids: int64 (L,), the tokens of the corpus.
-        batch_size: Windows in a batch B.
-        seq_len: Tokens that the model reads in each, T, markers included.
-        markers: The four ids.
-        fim_prob: Probability that a window is transformed.
-        order: "psm" or "spm".
-
-    Returns:
-        A function of model and generator; mean loss in nats per token.
-
-    Raises:
-        ValueError: Another order.
-
     Source: Bavarian et al. 2022 (arXiv:2207.14255), section 3. differs: one order, where the paper
         mixes both.
     """
-    check_order(order)
 
-    def loss(model: nn.Module, generator: Generator) -> Tensor:
-        """Draw windows of T + 1 tokens, transform some, and score each next token."""
-        windows = random_windows(ids, batch_size, seq_len + 1, generator=generator)
-        mixed = fim_batch(windows, markers, fim_prob=fim_prob, generator=generator, order=order)
-        inputs, targets = causal_targets(mixed)
-        return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+    markers: Markers
+    fim_prob: float = 0.5  # probability that a window is transformed
+    order: str = "psm"  # or "spm"
 
-    return note_settings(
-        loss, ids, kind="fim", batch_size=batch_size, seq_len=seq_len, markers=list(markers),
-        fim_prob=fim_prob, order=order,
-    )  # fmt: skip
+    def __post_init__(self) -> None:
+        """Refuse another order before the first batch."""
+        check_order(self.order)
+
+    def corrupt(self, windows: Tensor, generator: Generator) -> Batch:
+        """Transform some windows, then ask for each next token."""
+        mixed = fim_batch(
+            windows, self.markers, fim_prob=self.fim_prob, generator=generator, order=self.order
+        )
+        return Batch(*causal_targets(mixed))

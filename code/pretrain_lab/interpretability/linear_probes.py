@@ -39,15 +39,6 @@ class Probe(NamedTuple):
         return self.scores(states).argmax(dim=-1) == labels
 
 
-class Parts(NamedTuple):
-    """States and labels of the three splits."""
-
-    train: tuple[Tensor, Tensor]
-    """float (n, D) and int64 (n,)."""
-    validation: tuple[Tensor, Tensor]
-    test: tuple[Tensor, Tensor]
-
-
 def fit_probe(train: tuple[Tensor, Tensor], validation: tuple[Tensor, Tensor]) -> Probe:
     """Fit one probe for each strength and keep the one that is best on validation data.
 
@@ -93,23 +84,6 @@ def _check_part(states: Tensor, labels: Tensor, width: torch.Size, n_classes: in
         raise ValueError(f"expected one label below {n_classes} for each state, got {low}..{high}")
     if not states.isfinite().all():
         raise ValueError("expected finite states, got infinite or NaN")
-
-
-def probe_hits(parts: Parts) -> Tensor:
-    """Fit a probe on training states, choose its strength on validation, and ask the test states.
-
-    Args:
-        parts: States and labels of the three splits.
-
-    Returns:
-        bool (n,), which test states get their label.
-
-    Raises:
-        ValueError: As `fit_probe`, for the test states too.
-    """
-    probe = fit_probe(parts.train, parts.validation)
-    _check_part(*parts.test, probe.mean.shape, probe.weight.shape[1])
-    return probe.hits(*parts.test)
 
 
 def control_labels(

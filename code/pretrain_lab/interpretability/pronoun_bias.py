@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrain.evaluation import blank_log_probs
+from pretrain.evaluation import cloze_log_probs
 
 PRONOUNS = ("she", "he")
 TEMPLATES = (
@@ -71,7 +71,7 @@ def blank_leans(model: Any, tokenizer: Any, words: Sequence[str]) -> dict[str, l
             place = (ids == she).nonzero()[0] + 1  # [CLS] stands before
             ends = torch.tensor([tokenizer.cls_id]), torch.tensor([tokenizer.sep_id])
             window = torch.cat([ends[0], ids, ends[1]])[None]
-            scores = blank_log_probs(model, window, place, mask_id=tokenizer.mask_id)[0]
+            scores = cloze_log_probs(model, window, place, mask_id=tokenizer.mask_id)[0]
             leans.append(float(scores[she] - scores[he]))
         found[word] = leans
     return found

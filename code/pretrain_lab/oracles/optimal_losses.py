@@ -91,9 +91,9 @@ def masked_oracle(
     *,
     mask_id: int,
     offset: int = 0,
-    select_prob: float = 0.15,
-    mask_prob: float = 0.8,
-    random_prob: float = 0.1,
+    mlm_probability: float = 0.15,
+    mask_replace_prob: float = 0.8,
+    random_replace_prob: float = 0.1,
 ) -> Tensor:
     r"""Restore each selected token from the corrupted text, knowing how it was corrupted.
 
@@ -128,9 +128,9 @@ def masked_oracle(
         labels: int64 (B, T), IGNORE_INDEX where nothing is asked; only where is looked at.
         mask_id: Id of [MASK].
         offset: Id of symbol 0.
-        select_prob: Probability p that a token is selected.
-        mask_prob: Probability m that a selected token becomes [MASK].
-        random_prob: Probability r that a selected token becomes a random one.
+        mlm_probability: Probability p that a token is selected.
+        mask_replace_prob: Probability m that a selected token becomes [MASK].
+        random_replace_prob: Probability r that a selected token becomes a random one.
 
     Returns:
         Log-probabilities of the symbols at the asked positions, float64 (n, V), nats, in row-major
@@ -147,20 +147,25 @@ def masked_oracle(
             "expected corrupted and labels of one shape (B, T), got "
             f"{tuple(corrupted.shape)} and {tuple(labels.shape)}"
         )
-    keep_prob = 1.0 - mask_prob - random_prob
-    if not 0 < select_prob <= 1 or min(mask_prob, random_prob) < 0 or keep_prob < -1e-9:
+    keep_prob = 1.0 - mask_replace_prob - random_replace_prob
+    if (
+        not 0 < mlm_probability <= 1
+        or min(mask_replace_prob, random_replace_prob) < 0
+        or keep_prob < -1e-9
+    ):
         raise ValueError(
-            "expected select_prob in (0, 1] and mask_prob, random_prob >= 0 with a sum of at most "
-            f"1, got {select_prob}, {mask_prob} and {random_prob}"
+            "expected mlm_probability in (0, 1] and mask_replace_prob, random_replace_prob >= 0 "
+            f"with a sum of at most 1, got {mlm_probability}, {mask_replace_prob} and "
+            f"{random_replace_prob}"
         )
     asked = labels != IGNORE_INDEX
     if not asked.any():
         raise ValueError("expected at least one label, got only IGNORE_INDEX")
-    keep_prob, uniform = max(keep_prob, 0.0), random_prob / source.n_symbols
+    keep_prob, uniform = max(keep_prob, 0.0), random_replace_prob / source.n_symbols
     hidden = corrupted == mask_id
     symbols = torch.where(hidden, 0, corrupted - offset)  # 0 stands in for what is hidden
-    right = 1.0 - select_prob + select_prob * keep_prob
-    evidence = right * source.evidence(symbols) + select_prob * uniform
+    right = 1.0 - mlm_probability + mlm_probability * keep_prob
+    evidence = right * source.evidence(symbols) + mlm_probability * uniform
     evidence = evidence.masked_fill(hidden[..., None], 1.0)
     states = source.forward(evidence).predicted[:, :-1] * source.backward(evidence)  # (B, T, S)
     probs = _symbol_probs(source, states[asked])  # (n, V)

@@ -94,13 +94,13 @@ class PlainReader:
             ValueError: Prefix and row together are longer than what the model was trained on.
         """
         ids = torch.cat([self.prefix.expand(len(rows), -1), rows], dim=1)
-        if ids.shape[1] > self.model.context_limit:
+        if ids.shape[1] > self.model.config.max_len:
             raise ValueError(
-                f"expected at most {self.model.context_limit} tokens of prefix and row,"
+                f"expected at most {self.model.config.max_len} tokens of prefix and row,"
                 f" got {ids.shape[1]}"
             )
-        states = self.model.hidden(ids)[:, self.prefix.shape[1] :]
-        return self.model.score(states[wanted])
+        states = self.model.encode(ids)[:, self.prefix.shape[1] :]
+        return self.model.logits(states[wanted])
 
 
 def _read(

@@ -38,27 +38,27 @@ def gpt_flops(model: GPT, seq_len: int, *, n_predicted: int | None = None) -> in
     """
     n_predicted = seq_len if n_predicted is None else n_predicted
     _check(seq_len=(seq_len, 1, None), n_predicted=(n_predicted, 0, seq_len))
-    options = model.options
+    options = vars(model.config)
     blocks = options["n_layers"] * _self_block(options, seq_len, seq_len)
     return blocks + _head(options, n_predicted)
 
 
-def next_token_flops(model: GPT, n_past: int) -> int:
+def next_token_flops(model: GPT, past_length: int) -> int:
     """Count what one more token costs a GPT that has kept keys and values.
 
     Args:
         model: Its options give the sizes.
-        n_past: Tokens in the cache.
+        past_length: Tokens in the cache.
 
     Returns:
-        Operations: two for each weight, and the scores and the mixing over n_past + 1 keys.
+        Operations: two for each weight, and the scores and the mixing over past_length + 1 keys.
 
     Raises:
-        ValueError: n_past < 0.
+        ValueError: past_length < 0.
     """
-    _check(n_past=(n_past, 0, None))
-    options = model.options
-    return options["n_layers"] * _self_block(options, 1, n_past + 1) + _head(options, 1)
+    _check(past_length=(past_length, 0, None))
+    options = vars(model.config)
+    return options["n_layers"] * _self_block(options, 1, past_length + 1) + _head(options, 1)
 
 
 def bert_flops(model: BERT, seq_len: int, n_predicted: int) -> int:
@@ -79,7 +79,7 @@ def bert_flops(model: BERT, seq_len: int, n_predicted: int) -> int:
         positions alone.
     """
     _check(seq_len=(seq_len, 1, None), n_predicted=(n_predicted, 0, seq_len))
-    options = model.options
+    options = vars(model.config)
     blocks = options["n_layers"] * _self_block(options, seq_len, seq_len)
     return blocks + _head(options, n_predicted) + 2 * n_predicted * options["d_model"] ** 2
 
@@ -101,7 +101,7 @@ def t5_flops(model: T5, source_len: int, target_len: int) -> int:
     Source: Raffel et al. 2020 (arXiv:1910.10683), section 2.1.
     """
     _check(source_len=(source_len, 1, None), target_len=(target_len, 1, None))
-    options = model.options
+    options = vars(model.config)
     inner = _inner(options)
     projections = 4 * options["d_model"] * inner * (target_len + source_len)
     cross = projections + 4 * target_len * source_len * inner

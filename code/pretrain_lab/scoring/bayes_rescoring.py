@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pretrain.attention import KVCache
-from pretrain.evaluation import _check_places, evaluating, taken
+from pretrain.evaluation import _check_places, eval_mode, gather_log_probs
 from pretrain.gpt import GPT
 from pretrain.t5 import T5
 from pretrain_lab.scoring.spans import check_span, hide_span
@@ -49,12 +49,12 @@ def rescored_log_probs(
     if candidates.dim() != 1 or len(candidates) < 1:
         raise ValueError(f"expected candidates (C,), C >= 1, got shape {tuple(candidates.shape)}")
     rows = []
-    with evaluating(model):
+    with eval_mode(model):
         for window, place in zip(windows, places.tolist(), strict=True):
             end = None if n_right is None else place + n_right + 1
             filled = window[:end].repeat(len(candidates), 1)
             filled[:, place] = candidates
-            scores = taken(model(filled[:, :-1]), filled[:, 1:])  # (C, T - 1)
+            scores = gather_log_probs(model(filled[:, :-1]), filled[:, 1:])  # (C, T - 1)
             rows.append(scores[:, place - 1 :].sum(dim=1))  # the blank and what follows it
     return torch.stack(rows).log_softmax(dim=-1)
 
@@ -86,15 +86,15 @@ def right_log_likelihoods(
     out = []
     if end == place + 1:  # nothing stands to the right
         return torch.zeros(candidates.shape, dtype=next(model.parameters()).dtype)
-    with evaluating(model):
+    with eval_mode(model):
         for window, shortlist in zip(windows, candidates, strict=True):
             left = model.make_cache()
-            model.hidden(window[None, :place], cache=left)  # read once, for all candidates
+            model.encode(window[None, :place], cache=left)  # read once, for all candidates
             filled = window[place:end].repeat(len(shortlist), 1)
             filled[:, 0] = shortlist
             cache = [repeated(layer, len(shortlist)) for layer in left]
-            logits = model.score(model.hidden(filled[:, :-1], cache=cache))
-            out.append(taken(logits, filled[:, 1:]).sum(dim=1))
+            logits = model.logits(model.encode(filled[:, :-1], cache=cache))
+            out.append(gather_log_probs(logits, filled[:, 1:]).sum(dim=1))
     return torch.stack(out)
 
 
@@ -145,12 +145,12 @@ def length_log_likelihoods(
             outside the vocabulary.
     """
     _check_candidates(windows, place, candidates)
-    n_ids = model.options["vocab_size"]
+    n_ids = model.config.vocab_size
     if not 0 <= sentinel_ids[1] < n_ids:  # torch counts a negative one from the end
         raise ValueError(f"expected sentinel_ids in 0..{n_ids - 1}, got {sentinel_ids}")
     hidden = hide_span(windows, place, place + 1, sentinel_id=sentinel_ids[0], eos_id=eos_id)
     out = []
-    with evaluating(model):
+    with eval_mode(model):
         for row, shortlist in zip(hidden, candidates, strict=True):
             n = len(shortlist)
             opening = torch.tensor([pad_id, sentinel_ids[0]]).expand(n, -1)

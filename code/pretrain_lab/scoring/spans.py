@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pretrain.bert import BERT
-from pretrain.evaluation import evaluating, in_parts, taken
+from pretrain.evaluation import batches, eval_mode, gather_log_probs
 from pretrain.gpt import GPT
 from pretrain.t5 import T5
 
@@ -42,10 +42,10 @@ def gpt_span_log_probs(
     """
     check_span(windows, start, end, first=1)
     parts = []
-    with evaluating(model):
-        for (rows,) in in_parts(batch_size, windows):
-            states = model.hidden(rows[:, : end - 1])[:, start - 1 :]  # those that predict it
-            parts.append(taken(model.score(states), rows[:, start:end]))
+    with eval_mode(model):
+        for (rows,) in batches(batch_size, windows):
+            states = model.encode(rows[:, : end - 1])[:, start - 1 :]  # those that predict it
+            parts.append(gather_log_probs(model.logits(states), rows[:, start:end]))
     return torch.cat(parts)
 
 
@@ -75,15 +75,15 @@ def bert_span_log_probs(
     """
     check_span(windows, start, end)
     parts = []
-    with evaluating(model):
-        for (rows,) in in_parts(batch_size, windows):
+    with eval_mode(model):
+        for (rows,) in batches(batch_size, windows):
             shown = rows.clone()
             shown[:, start:end] = mask_id
             scored = []
             for place in range(start, end):
                 here = torch.zeros_like(rows, dtype=torch.bool)
                 here[:, place] = True
-                scored.append(taken(model(shown, predict=here), rows[:, place]))
+                scored.append(gather_log_probs(model(shown, masked_positions=here), rows[:, place]))
                 shown[:, place] = rows[:, place]
             parts.append(torch.stack(scored, dim=1))
     return torch.cat(parts)
@@ -119,8 +119,8 @@ def t5_span_log_probs(
     """
     check_span(windows, start, end)
     parts = []
-    with evaluating(model):
-        for (rows,) in in_parts(batch_size, windows):
+    with eval_mode(model):
+        for (rows,) in batches(batch_size, windows):
             opening = torch.tensor([pad_id, sentinel_ids[0]]).expand(len(rows), -1)
             closing = torch.full((len(rows), 1), sentinel_ids[1])
             span = rows[:, start:end]
@@ -128,7 +128,7 @@ def t5_span_log_probs(
                 hide_span(rows, start, end, sentinel_id=sentinel_ids[0], eos_id=eos_id),
                 torch.cat([opening, span], dim=1),
             )
-            parts.append(taken(logits[:, 1:], torch.cat([span, closing], dim=1)))
+            parts.append(gather_log_probs(logits[:, 1:], torch.cat([span, closing], dim=1)))
     return torch.cat(parts)
 
 
@@ -183,10 +183,10 @@ def sentinel_log_probs(
     """
     hidden = hide_span(windows, place, place + 1, sentinel_id=sentinel_id, eos_id=eos_id)
     opening = torch.tensor([pad_id, sentinel_id])
-    with evaluating(model):
+    with eval_mode(model):
         parts = [
             model(rows, opening.expand(len(rows), -1))[:, 1].log_softmax(dim=-1)
-            for (rows,) in in_parts(batch_size, hidden)
+            for (rows,) in batches(batch_size, hidden)
         ]
     return torch.cat(parts)
 

@@ -16,8 +16,8 @@ import torch
 from tokenizers import Tokenizer, decoders
 from torch import Tensor
 
-from pretrain.run_state import replacing
 from pretrain_lab.paths import DATA, data_file
+from pretrain_lab.run_state import replacing
 from pretrain_lab.tokenizers.characters import checked_ids
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "</s>")

@@ -11,13 +11,16 @@ is written for GPUs, but was not tested on them. Left out: FSDP1, DeepSpeed, flo
 """
 
 import argparse
+import dataclasses
+import json
 import sys
 from collections.abc import Sequence
 
-from pretrain.run_state import CheckpointError
-from pretrain_lab.train.config import describe_options, load_config
+from pretrain_lab.run_state import CheckpointError
+from pretrain_lab.train import options
+from pretrain_lab.train.config import load_config
 from pretrain_lab.train.loop import train
-from pretrain_lab.train.options import ConfigError
+from pretrain_lab.train.objectives import OBJECTIVES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,10 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit code: 0 = done, 1 = stopped, 2 = refused.
     """
-    options = _parser().parse_args(arguments)
+    given = _parser().parse_args(arguments)
     try:
-        train(load_config(options.config, options.set), cpu=options.cpu)
-    except (ConfigError, CheckpointError) as error:
+        train(load_config(given.config, given.set), cpu=given.cpu)
+    except (options.ConfigError, CheckpointError) as error:
         sys.stderr.write(f"pretrain_lab.train: {error}\n")  # at once, for several may write
         return 2
     except FloatingPointError as error:
@@ -65,6 +68,33 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--cpu", action="store_true", help="leave a GPU alone")
     return parser
+
+
+def describe_options() -> str:
+    """List every option with its type, default and meaning, from the fields that are checked."""
+    own = [spec.options for spec in OBJECTIVES.values()]
+    sections: list[type[options.Options]] = [
+        options.DataOptions, options.TokenizerOptions, *own,
+        options.TrainingOptions, options.OutputOptions,
+    ]  # fmt: skip
+    lines = []
+    for section in sections:
+        schema = section.model_json_schema()
+        lines += ["", schema["description"]]
+        for name, option in schema["properties"].items():
+            if section in own and name == "kind":
+                continue
+            default = "required"
+            if "default" in option:
+                default = "default " + json.dumps(option["default"]).replace("null", "none")
+            about = f"{options.allowed(option)}; {default}"
+            lines.append(f"  {name}: {option['description']} ({about})")
+    lines += ["", "[model]: the fields of the configuration of the objective's model"]
+    for kind, spec in OBJECTIVES.items():
+        names = ", ".join(one.name for one in dataclasses.fields(spec.config)[1:])
+        lines.append(f"  {kind}, a {spec.model.__name__}: {names}")
+    lines.append("The vocabulary is the tokeniser's; max_len is data.seq_len unless it is given.")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

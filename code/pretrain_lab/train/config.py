@@ -1,68 +1,82 @@
 # SPDX-License-Identifier: MIT
-"""The configuration of `pretrain_lab.train`: a TOML file, read and checked before anything is made.
+"""The configuration of `pretrain_lab.train`: a TOML file, checked before anything is made."""
 
-Implemented: sections and options by `pretrain_lab.train.options` and
-`pretrain_lab.train.objectives`, with the nearest known name for an unknown one; the options of
-[model] by the signature of the model that the objective trains; what must hold between options;
-overrides on the command line. Left out: including other files.
-"""
-
-import dataclasses
-import difflib
-import inspect
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, fields
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Self, get_type_hints
 
-from pretrain_lab.checkpoints import Model
-from pretrain_lab.train.objectives import KINDS
-from pretrain_lab.train.options import (
-    ConfigError,
-    DataOptions,
-    ObjectiveOptions,
-    OutputOptions,
-    TokenizerOptions,
-    TrainingOptions,
-    checked,
-    describe,
-)
+from pydantic import Field, ValidationError, create_model, model_validator
 
-SECTIONS = ("data", "tokenizer", "model", "objective", "training", "output")
+from pretrain_lab.train import options
+from pretrain_lab.train.objectives import OBJECTIVES
+from pretrain_lab.train.options import ConfigError, Options, allowed
+
+RENAMED = {
+    "select_prob": "mlm_probability", "mask_prob": "mask_replace_prob", "dropout_prob": "dropout",
+    "random_prob": "random_replace_prob", "noise_share": "noise_density", "roll": "random_roll",
+    "mean_span_len": "mean_noise_span_length",
+}  # fmt: skip
+"""Options of older files -> their names now."""
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Options):
     """A configuration in which everything is known and fits."""
 
-    data: DataOptions
-    tokenizer: TokenizerOptions
-    model: dict[str, Any]
-    objective: ObjectiveOptions
-    training: TrainingOptions
-    output: OutputOptions
+    data: options.DataOptions
+    tokenizer: options.TokenizerOptions
+    model: Options
+    objective: options.ObjectiveOptions
+    training: options.TrainingOptions
+    output: options.OutputOptions
 
     def settings(self) -> dict[str, Any]:
-        """Give all that decides the numbers of a run, as "section.option": JSON value."""
-        parts = {name: getattr(self, name) for name in SECTIONS if name != "output"}
-        return {
-            f"{name}.{key}": list(value) if isinstance(value, tuple) else value
-            for name, part in parts.items()
-            for key, value in (part if name == "model" else dataclasses.asdict(part)).items()
-        }
+        """Give all that decides the numbers of a run; JSON values."""
+        return self.model_dump(mode="json", exclude={"output"})
+
+    @model_validator(mode="after")
+    def _options_fit(self) -> Self:
+        """Refuse the first option that does not fit another one."""
+        data, tokenizer, training = self.data, self.tokenizer, self.training
+        sources = [name for name in ("corpus", "files", "dataset") if getattr(data, name)]
+        _expect(len(sources) == 1, "[data]", "exactly one of corpus, files, dataset", sources)
+        _expect(not data.stream or not data.corpus, "data.stream", "files or a dataset", "a corpus")
+        in_order = not data.stream or data.order != "random"
+        _expect(in_order, "data.order", '"sequential" where data.stream is true', data.order)
+        for name, kinds in (("path", ("file",)), ("vocab_size", ("bpe", "byte-bpe"))):
+            value, wanted = getattr(tokenizer, name), tokenizer.kind in kinds
+            words = f'{"a value" if wanted else "none"} for kind "{tokenizer.kind}"'
+            _expect((value is not None) == wanted, f"tokenizer.{name}", words, value)
+        whole, part = training.batch_size, training.micro_batch_size
+        words = f"a divisor of training.batch_size = {whole}"
+        _expect(whole % (part or whole) == 0, "training.micro_batch_size", words, part)
+        n_steps, n_warmup = training.n_steps, training.n_warmup
+        words = f"at most training.n_steps = {n_steps}"
+        _expect(n_warmup <= n_steps, "training.n_warmup", words, n_warmup)
+        held_out = data.validation_files or data.corpus or not training.evaluate_every
+        words = "data.validation_files to evaluate on"
+        _expect(held_out, "training.evaluate_every", words, data.validation_files)
+        seq_len, max_len = data.seq_len, getattr(self.model, "max_len", data.seq_len)
+        words = f"at least data.seq_len = {seq_len}"
+        _expect(max_len >= seq_len, "model.max_len", words, max_len)
+        return self
+
+
+def _expect(is_right: Any, where: str, expected: str, got: Any) -> None:
+    """Refuse what is not right."""
+    if not is_right:
+        raise ValueError(f"{where}: expected {expected}, got {got!r}")
 
 
 def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
-    """Read a configuration.
+    """Read a TOML file.
 
     Args:
-        path: A TOML file.
+        path: The file.
         overrides: Such as "training.n_steps=50"; each replaces what the file says, and one with
             nothing behind the sign takes it away. What is no TOML value is taken as a text.
-
-    Returns:
-        The checked configuration.
 
     Raises:
         ConfigError: No such file, no TOML, or a content that `check_config` refuses.
@@ -74,180 +88,85 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     except ValueError as error:  # of TOML, and of UTF-8
         raise ConfigError(f"{path}: expected TOML, but {error}") from error
     for override in overrides:
-        _override(content, override)
+        name, sign, text = override.partition("=")
+        section, dot, key = name.strip().partition(".")
+        if not (sign and dot and key and isinstance(content.setdefault(section, {}), dict)):
+            raise ConfigError(f'expected an override "section.option=value", got {override!r}')
+        content[section].pop(key, None)
+        if text.strip():
+            try:
+                content[section][key] = tomllib.loads(f"value = {text}")["value"]
+            except ValueError:
+                content[section][key] = text
     return check_config(content)
 
 
 def check_config(content: dict[str, Any]) -> Config:
-    """Check the content of a configuration.
-
-    Args:
-        content: Sections and options, as TOML has them.
-
-    Returns:
-        The configuration, defaults filled in.
+    """Check sections and options, as TOML has them, and fill the defaults in.
 
     Raises:
         ConfigError: Unknown, missing or impossible options; the message names the first of them,
             what was expected and what came.
     """
-    _refuse_unknown("section", content, SECTIONS, "[{}]")
-    for name in SECTIONS:
-        if not isinstance(content.get(name), dict):
-            raise ConfigError(f"expected a section [{name}], got {content.get(name)!r}")
-    kind = content["objective"].get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        expected = ", ".join(f'"{known}"' for known in KINDS)
-        raise ConfigError(f"objective.kind: expected one of {expected}, got {kind!r}")
-    data = _section("data", content["data"], DataOptions)
-    config = Config(
-        data=data,
-        tokenizer=_section("tokenizer", content["tokenizer"], TokenizerOptions),
-        model=_model_options(content["model"], KINDS[kind].model, data.seq_len),
-        objective=_section("objective", content["objective"], KINDS[kind].options),
-        training=_section("training", content["training"], TrainingOptions),
-        output=_section("output", content["output"], OutputOptions),
-    )
-    _check_data(config.data)
-    _check_rest(config)
-    return config
-
-
-def describe_options() -> str:
-    """List every option with its type, default and meaning, for the command's help."""
-    lines = []
-    kinds = [kind.options for kind in KINDS.values()]
-    for section in (DataOptions, TokenizerOptions, *kinds, TrainingOptions, OutputOptions):
-        hints = get_type_hints(section)
-        lines += ["", (section.__doc__ or "").replace("\n", " ")]
-        for item in dataclasses.fields(section):
-            if section in kinds and item.name == "kind":
-                continue
-            missing = item.default is dataclasses.MISSING
-            default = "required" if missing else f"default {_toml(item.default)}"
-            allowed = describe(hints[item.name], dict(item.metadata))
-            lines.append(f"  {item.name}: {item.metadata['about']} ({allowed}; {default})")
-    models = ", ".join(f"{kind.model.__name__} ({name})" for name, kind in KINDS.items())
-    lines += [
-        "",
-        f"[model]: the arguments of the objective's model, {models};",
-        "the vocabulary is the tokeniser's, and max_len is data.seq_len unless it is given.",
-    ]
-    return "\n".join(lines)
-
-
-def _override(content: dict[str, Any], override: str) -> None:
-    """Replace one option by what stands behind the sign of equality, or by nothing."""
-    name, sign, text = override.partition("=")
-    section, dot, key = name.strip().partition(".")
-    if not sign or not dot or not key:
-        raise ConfigError(f'expected an override "section.option=value", got {override!r}')
+    for name in content:
+        if name not in Config.model_fields:
+            raise ConfigError(_unknown("section [{}]", name, Config.model_fields))
+    objective = content.get("objective")
+    kind = objective.get("kind") if isinstance(objective, dict) else None
+    if not isinstance(kind, str) or kind not in OBJECTIVES:
+        names = allowed({"enum": list(OBJECTIVES)})
+        raise ConfigError(f"objective.kind: expected {names}, got {kind!r}")
+    sections = _sections(kind)
+    data, model = content.get("data"), content.get("model")
+    has_limit = "max_len" in sections["model"].model_fields
+    if has_limit and isinstance(data, dict) and isinstance(model, dict):
+        content = {**content, "model": {"max_len": data.get("seq_len"), **model}}
+    parts: dict[str, Any] = {name: (section, ...) for name, section in sections.items()}
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except ValueError:
-        value = text
-    if not isinstance(content.setdefault(section, {}), dict):
-        raise ConfigError(f"expected a section [{section}], got {content[section]!r}")
-    if text.strip():
-        content[section][key] = value
-    else:
-        content[section].pop(key, None)
+        return create_model("Config", __base__=Config, **parts).model_validate(content)
+    except ValidationError as error:
+        raise ConfigError(_complaint(error, sections)) from None
 
 
-def _refuse_unknown(what: str, names: Iterable[str], known: Iterable[str], form: str) -> None:
-    """Refuse the first name that is not known, and say which known one is nearest."""
-    known = list(known)
-    for name in names:
-        if name not in known:
-            nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-            raise ConfigError(
-                f"unknown {what} {form.format(name)}: the nearest known one is "
-                f"{form.format(nearest)}; expected one of {', '.join(known)}"
-            )
+def _sections(kind: str) -> dict[str, type[Options]]:
+    """Give the sections of a configuration whose objective is of this kind."""
+    spec = OBJECTIVES[kind]
+    hints, about = get_type_hints(spec.config), f"of {spec.config.__name__}"
+    sizes: dict[str, Any] = {
+        one.name: (
+            hints[one.name],
+            Field(... if one.default is MISSING else one.default, description=about),
+        )
+        for one in fields(spec.config)
+        if one.name != "vocab_size"
+    }
+    common: dict[str, Any] = {k: field.annotation for k, field in Config.model_fields.items()}
+    model = create_model("ModelOptions", __base__=Options, **sizes)
+    return {**common, "model": model, "objective": spec.options}
 
 
-def _section(name: str, content: dict[str, Any], section: type[Any]) -> Any:
-    """Check the options of one section and make its dataclass."""
-    known = {item.name: item for item in dataclasses.fields(section)}
-    _refuse_unknown("option", content, known, f"{name}.{{}}")
-    hints = get_type_hints(section)
-    for key, item in known.items():
-        if key not in content and item.default is dataclasses.MISSING:
-            allowed = describe(hints[key], dict(item.metadata))
-            about = item.metadata["about"]
-            raise ConfigError(f"{name}.{key}: expected {allowed} ({about}), got nothing")
-    return section(
-        **{
-            k: checked(f"{name}.{k}", v, hints[k], dict(known[k].metadata))
-            for k, v in content.items()
-        }
+def _complaint(error: ValidationError, sections: dict[str, type[Options]]) -> str:
+    """Say in one line what is wrong; an unknown name comes first, for it explains a missing one."""
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    kind, (section, *option), got = first["type"], first["loc"] or ("",), repr(first["input"])
+    if kind == "value_error":
+        return str(first["ctx"]["error"])
+    if kind == "extra_forbidden":
+        known = sections[str(section)].model_fields
+        return _unknown(f"option {section}.{{}}", str(option[0]), known)
+    if not option:
+        return f"expected a section [{section}], got {'nothing' if kind == 'missing' else got}"
+    schema = sections[str(section)].model_json_schema()["properties"][option[0]]
+    about = ""
+    if kind == "missing" and len(option) == 1:
+        about, got = f" ({schema['description']})", "nothing"
+    return f"{section}.{option[0]}: expected {allowed(schema)}{about}, got {got}"
+
+
+def _unknown(form: str, name: str, known: Iterable[str]) -> str:
+    """Name an unknown section or option and the known one that is nearest."""
+    nearest = get_close_matches(RENAMED.get(name, name), list(known), n=1, cutoff=0.0)[0]
+    return (
+        f"unknown {form.format(name)}: the nearest known one is "
+        f"{form.split()[1].format(nearest)}; expected one of {', '.join(known)}"
     )
-
-
-def _model_options(content: dict[str, Any], model: type[Model], seq_len: int) -> dict[str, Any]:
-    """Check the options of a model by its signature; it checks their ranges itself."""
-    parameters = dict(inspect.signature(model.__init__).parameters)
-    known = {k: p for k, p in parameters.items() if k not in ("self", "vocab_size")}
-    _refuse_unknown("option", content, known, "model.{}")
-    content = {**({"max_len": seq_len} if "max_len" in known else {}), **content}
-    hints = get_type_hints(model.__init__)
-    for key, parameter in known.items():
-        if parameter.default is inspect.Parameter.empty and key not in content:
-            allowed = describe(hints[key], {})
-            raise ConfigError(f"model.{key}: expected {allowed}, for {model.__name__}, got nothing")
-    if content.get("max_len", seq_len) < seq_len:
-        raise ConfigError(
-            f"model.max_len: expected at least data.seq_len = {seq_len}, got {content['max_len']}"
-        )
-    return {k: checked(f"model.{k}", v, hints[k], {}) for k, v in content.items()}
-
-
-def _check_data(data: DataOptions) -> None:
-    """Refuse texts from nowhere or from two places, and an order that a stream cannot have."""
-    sources = ("corpus", "files", "dataset")
-    given = [name for name in sources if getattr(data, name)]
-    if len(given) != 1:
-        raise ConfigError(
-            f"[data]: expected exactly one of {', '.join(sources)}, got {given or 'none'}"
-        )
-    if data.stream and data.corpus:
-        raise ConfigError("data.stream: expected files or a dataset to stream, got a corpus")
-    if data.stream and data.order == "random":
-        raise ConfigError(
-            'data.order: expected "sequential" where data.stream is true, got "random"'
-        )
-
-
-def _check_rest(config: Config) -> None:
-    """Refuse options of tokeniser and training that do not fit each other."""
-    tokenizer, training = config.tokenizer, config.training
-    for key, kinds in (("path", ("file",)), ("vocab_size", ("bpe", "byte-bpe"))):
-        value = getattr(tokenizer, key)
-        if (value is not None) != (tokenizer.kind in kinds):
-            wanted = "a value" if tokenizer.kind in kinds else "none"
-            raise ConfigError(
-                f'tokenizer.{key}: expected {wanted} for kind "{tokenizer.kind}", got {value!r}'
-            )
-    if training.batch_size % (training.micro_batch_size or training.batch_size):
-        raise ConfigError(
-            "training.micro_batch_size: expected a divisor of training.batch_size = "
-            f"{training.batch_size}, got {training.micro_batch_size}"
-        )
-    if training.n_warmup > training.n_steps:
-        raise ConfigError(
-            f"training.n_warmup: expected at most training.n_steps = {training.n_steps}, "
-            f"got {training.n_warmup}"
-        )
-    if training.evaluate_every and not (config.data.validation_files or config.data.corpus):
-        raise ConfigError(
-            "training.evaluate_every: expected data.validation_files to evaluate on, got none"
-        )
-
-
-def _toml(value: Any) -> str:
-    """Write a default as in the file."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f'"{value}"'
-    return "none" if value is None else str(list(value) if isinstance(value, tuple) else value)

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""The text of a run of `pretrain_lab.train`, row by row.
+"""The text of a run of `pretrain_lab.train`: rows, and the windows that samples are cut from.
 
-Implemented: rows from files, from a data set of the `datasets` library, or from the plays of this
-book, and all of them as one sequence of ids. A row of a file is a line with its break, so that all
-rows together are the text itself. A row of a data set is a whole text; it is followed by the
-vocabulary's end of text, or by a line break where there is none. Left out: shuffling of rows, which
-the writer of a file does better.
+Rows come from files, from a data set of the `datasets` library, or from the plays of this book. A
+row of a file is a line with its break, so that all rows together are the text itself. A row of a
+data set is a whole text; it is followed by the vocabulary's end of text, or by a line break where
+there is none.
 
-Which windows of text the samples of a step are, for `pretrain_lab.train`.
+Windows are at random places of a text in memory, or one after another, of a text in memory or of a
+stream that is tokenised while it is read. The last two are the same windows: window n starts
+n * seq_len tokens into the text, which begins anew where it ends.
 
-Implemented: windows at random places of a text in memory; windows one after another, of a text in
-memory or of a stream that is tokenised while it is read. The last two are the same windows: window
-n starts n * seq_len tokens into the text, which begins anew where it ends. Left out: reading of
-different parts of a stream by different processes. Every process reads all of it and takes its own
-windows, so that their number changes nothing.
+Left out: shuffling of rows, which the writer of a file does better; reading of different parts of a
+stream by different processes. Every process reads all of it and takes its own windows, so that
+their number changes nothing.
 """
 
 import copy
@@ -35,14 +34,7 @@ Encode = Callable[[str], Tensor]
 
 
 def find_files(patterns: Iterable[str], option: str = "data.files") -> list[Path]:
-    """List the files that patterns stand for.
-
-    Args:
-        patterns: File names, in which * may stand for any characters.
-        option: What the caller calls them.
-
-    Returns:
-        The files, pattern by pattern, each in alphabetical order.
+    """List the files that patterns with * stand for, those of each in alphabetical order.
 
     Raises:
         ConfigError: A pattern stands for no file.
@@ -59,13 +51,7 @@ def find_files(patterns: Iterable[str], option: str = "data.files") -> list[Path
 
 
 def file_rows(files: Iterable[Path]) -> Iterator[str]:
-    """Read files line by line.
-
-    Args:
-        files: In UTF-8.
-
-    Yields:
-        Lines with their breaks.
+    """Read files line by line, breaks included.
 
     Raises:
         ConfigError: A file is not UTF-8.
@@ -79,13 +65,7 @@ def file_rows(files: Iterable[Path]) -> Iterator[str]:
 
 
 def open_dataset(data: DataOptions) -> Any:
-    """Open files or a data set for one pass from the start, without reading it into memory.
-
-    Args:
-        data: Where the text is.
-
-    Returns:
-        An `IterableDataset` of the `datasets` library.
+    """Open files or a data set, for one pass, as an `IterableDataset` of the `datasets` library.
 
     Raises:
         ConfigError: It cannot be found, or lacks the column.
@@ -118,17 +98,7 @@ def column_of(data: DataOptions) -> str:
 
 
 def all_rows(data: DataOptions) -> Iterator[str]:
-    """Read the training text once.
-
-    Args:
-        data: Where it is.
-
-    Yields:
-        Rows.
-
-    Raises:
-        ConfigError: It cannot be read.
-    """
+    """Read the rows of the training text once."""
     if data.corpus:
         return _play_rows("train")
     if data.files:
@@ -137,17 +107,7 @@ def all_rows(data: DataOptions) -> Iterator[str]:
 
 
 def validation_rows(data: DataOptions) -> Iterator[str]:
-    """Read the text to evaluate on; for the plays, those held out for this.
-
-    Args:
-        data: Where it is.
-
-    Yields:
-        Rows.
-
-    Raises:
-        ConfigError: It cannot be read.
-    """
+    """Read the rows to evaluate on; for the plays, those held out for this."""
     if data.validation_files:
         return file_rows(find_files(data.validation_files, "data.validation_files"))
     return _play_rows("validation")
@@ -162,15 +122,7 @@ def _play_rows(split: str) -> Iterator[str]:
 
 
 def row_encoder(tokenizer: AnyTokenizer, data: DataOptions) -> Encode:
-    """Make the function that turns a row into ids.
-
-    Args:
-        tokenizer: The vocabulary.
-        data: Rows of a data set get an end, lines have their own.
-
-    Returns:
-        A function from a row to int64 (T,).
-    """
+    """Make the function from a row to ids; rows of a data set get an end, lines have one."""
     if not data.dataset:
         return tokenizer.encode
     eos_id = eos_of(tokenizer)
@@ -180,14 +132,7 @@ def row_encoder(tokenizer: AnyTokenizer, data: DataOptions) -> Encode:
 
 
 def encode_all(rows: Iterable[str], encode: Encode) -> Tensor:
-    """Turn rows into one sequence.
-
-    Args:
-        rows: The text.
-        encode: From `row_encoder`.
-
-    Returns:
-        int64 (L,).
+    """Turn rows into one sequence, int64 (L,).
 
     Raises:
         ConfigError: No token, or a character that the vocabulary lacks.
@@ -206,15 +151,7 @@ class RandomWindows:
     """Windows of a text in memory, each at a place that its generator draws."""
 
     def __init__(self, ids: Tensor, *, window_len: int) -> None:
-        """Keep the text.
-
-        Args:
-            ids: int64 (L,).
-            window_len: Tokens in a window.
-
-        Raises:
-            ConfigError: The text is shorter than a window.
-        """
+        """Keep a text, int64 (L,), which must be as long as a window."""
         if len(ids) < window_len:
             raise ConfigError(
                 f"data.seq_len: expected a text of at least {window_len} tokens, got {len(ids)}"
@@ -222,15 +159,7 @@ class RandomWindows:
         self.ids, self.window_len = ids, window_len
 
     def read(self, number: int, generator: Generator) -> Tensor:
-        """Draw a window; its number in the run does not matter.
-
-        Args:
-            number: Number of the sample, counted over all steps.
-            generator: Source of randomness.
-
-        Returns:
-            int64 (window_len,).
-        """
+        """Draw a window, int64 (window_len,); the sample's number in the run does not matter."""
         return random_windows(self.ids, 1, self.window_len, generator=generator)[0]
 
 
@@ -238,25 +167,11 @@ class ConsecutiveWindows:
     """Windows of a text in memory, one after another, and again from the start."""
 
     def __init__(self, ids: Tensor, *, seq_len: int, window_len: int) -> None:
-        """Keep the text.
-
-        Args:
-            ids: int64 (L,), L >= 1.
-            seq_len: Tokens between the starts of two windows.
-            window_len: Tokens in a window.
-        """
+        """Keep a text, int64 (L,); windows start seq_len tokens apart."""
         self.ids, self.seq_len, self.window_len = ids, seq_len, window_len
 
     def read(self, number: int, generator: Generator) -> Tensor:
-        """Cut out a window; nothing is drawn.
-
-        Args:
-            number: Number of the sample, counted over all steps.
-            generator: Is left for the corruption.
-
-        Returns:
-            int64 (window_len,).
-        """
+        """Cut out the window of a sample, int64 (window_len,); nothing is drawn."""
         start = number * self.seq_len
         return self.ids[torch.arange(start, start + self.window_len) % len(self.ids)]
 
@@ -272,7 +187,7 @@ class StreamedWindows:
         Args:
             open_rows: Gives an object with rows to go through and `state_dict` and
                 `load_state_dict`, for one pass.
-            encode: Turns a row into ids.
+            encode: From `row_encoder`.
             seq_len: Tokens between the starts of two windows.
             window_len: Tokens in a window.
         """
@@ -283,14 +198,7 @@ class StreamedWindows:
         self._open()
 
     def read(self, number: int, generator: Generator) -> Tensor:
-        """Cut out a window, reading on where it is not held yet; nothing is drawn.
-
-        Args:
-            number: Number of the sample, counted over all steps; not before `forget`.
-            generator: Is left for the corruption.
-
-        Returns:
-            int64 (window_len,).
+        """Cut out the window of a sample, int64 (window_len,), reading on where it is not held yet.
 
         Raises:
             ValueError: The window was forgotten.
@@ -305,32 +213,19 @@ class StreamedWindows:
         return self._held[start : start + self.window_len].clone()
 
     def forget(self, number: int) -> None:
-        """Let go of the text before a window, also of text that was not read yet.
-
-        Args:
-            number: The first sample that will still be asked for.
-        """
+        """Let go of the text before the window of a sample, also of text that was not read yet."""
         n_past = number * self.seq_len - self._first
         self._fill(n_past)
         self._held = self._held[n_past:].clone()
         self._first += n_past
 
     def position(self) -> tuple[dict[str, Any], Tensor]:
-        """Say where the stream stands, for a resume.
-
-        Returns:
-            Values for JSON, and the tokens that were read and not forgotten, int64 (n,).
-        """
+        """Say where the stream stands: JSON values, and the tokens held, int64 (n,)."""
         place = {"first": self._first, "rows": copy.deepcopy(self._rows.state_dict())}
         return place, self._held
 
     def go_to(self, place: dict[str, Any], held: Tensor) -> None:
-        """Put the stream where another one stood.
-
-        Args:
-            place: From `position`.
-            held: From `position`.
-        """
+        """Put the stream where another one stood, as its `position` said."""
         self._first, self._held = int(place["first"]), held.clone()
         self._open(place["rows"])
 
@@ -372,11 +267,7 @@ class DatasetRows:
     """One pass through a data set, as texts."""
 
     def __init__(self, data: DataOptions) -> None:
-        """Open it.
-
-        Args:
-            data: Where it is.
-        """
+        """Open it."""
         self._dataset, self._column = open_dataset(data), column_of(data)
 
     def __iter__(self) -> Iterator[str]:

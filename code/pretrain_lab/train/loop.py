@@ -1,42 +1,49 @@
 # SPDX-License-Identifier: MIT
 """The loop of `pretrain_lab.train`: steps, evaluations, checkpoints, and the files at the end.
 
-Implemented: the step of the chapters (`pretrain.training`) on the parts of a batch that this
-process computes. Every loss is divided by the number of predictions of the whole batch, over all
-processes, and every random choice has a key (`pretrain_lab.train.seeds`), so the number of
-processes changes nothing but the order in which floats are added. Left out: float16, whose scaling
-of losses would be one more state to keep.
+A step is that of `pretrain.training.fit` on the parts of a batch that this process computes. Every
+loss is divided by the number of predictions of the whole batch, over all processes, and every
+random choice has a seed of its own (`pretrain_lab.train.seeds`), so the number of processes changes
+nothing but the order in which floats are added. Left out: float16, whose scaling of losses would be
+one more state to keep.
 """
 
 import json
+import math
 import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from tqdm.auto import tqdm
 
-from pretrain.evaluation import evaluating
-from pretrain.objectives import Batch
-from pretrain.run_state import CheckpointError, History, replacing
-from pretrain.training import learning_rate, set_learning_rate, update
+from pretrain.evaluation import eval_mode
+from pretrain.training import History, set_learning_rate
 from pretrain_lab.checkpoints import save_model
 from pretrain_lab.progress import is_interactive
+from pretrain_lab.run_state import (
+    CheckpointError,
+    RunState,
+    gather_state,
+    read_state,
+    replacing,
+    restore_state,
+    write_state,
+)
 from pretrain_lab.train.config import Config
 from pretrain_lab.train.data import StreamedWindows
-from pretrain_lab.train.objectives import n_predicted
+from pretrain_lab.train.objectives import count_predictions
 from pretrain_lab.train.run import Run, make_model, prepare
-from pretrain_lab.train.seeds import key
-from pretrain_lab.train.state import RunState, gather, read_run, restore, write_run
+from pretrain_lab.train.seeds import derive_seed
 
 CHECKPOINT = "checkpoint.safetensors"
 MODEL = "model.safetensors"
 HISTORY = "history.json"
 """Files in the folder of a run."""
+HELD = "stream.held"
+"""Tokens that were read from a stream and not used up, in a checkpoint."""
 
 
 def train(config: Config, *, cpu: bool = False, progress: bool | None = None) -> History:
@@ -56,22 +63,19 @@ def train(config: Config, *, cpu: bool = False, progress: bool | None = None) ->
         FloatingPointError: The loss became infinite or NaN.
     """
     run = prepare(config, cpu=cpu)
-    state = resume(run)
-    run.accelerator.print(_opening(run, len(state.history.losses)))
+    history = resume(run)
+    run.accelerator.print(_opening(run, len(history.losses)))
     run.model.train()
-    with _bar(run, len(state.history.losses), progress) as bar:
-        while (step := len(state.history.losses)) < config.training.n_steps:
-            state.history.losses.append(take_step(run, step))
-            _after_step(run, state, step + 1, bar)
-    finish(run, state)
-    return state.history
+    with _bar(run, len(history.losses), progress) as bar:
+        while (step := len(history.losses)) < config.training.n_steps:
+            history.losses.append(take_step(run, step))
+            _after_step(run, history, bar)
+    finish(run, history)
+    return history
 
 
 def take_step(run: Run, step: int) -> float:
-    """Compute this process's part of a batch, and update the parameters with all others.
-
-    The mean over processes that `accelerate` takes of the gradients is turned into a sum, and the
-    sum is divided by all predictions: a process with many masks counts for more than one with few.
+    """Add up the gradients of this process's parts of a batch, and update with all others.
 
     Args:
         run: Its model and optimiser are changed.
@@ -81,64 +85,48 @@ def take_step(run: Run, step: int) -> float:
         Loss before the update, in nats per predicted token of the whole batch.
 
     Raises:
-        FloatingPointError: The loss is not finite; in all processes alike.
+        FloatingPointError: The loss is not finite; in all processes alike. The parameters are
+            those from before.
     """
-    training, n_processes = run.config.training, run.accelerator.num_processes
-    rate = learning_rate(
-        step, n_steps=training.n_steps, peak=training.lr, n_warmup=training.n_warmup,
-        final=training.final_lr,
-    )  # fmt: skip
-    set_learning_rate(run.optimizer, rate)
+    training, accelerator = run.config.training, run.accelerator
+    set_learning_rate(run.optimizer, training.optim.rate(step, training.n_steps))
     batches = [run.batch(step, part) for part in run.parts]
-    n_all = max(run.total(sum(n_predicted(batch) for batch in batches)), 1.0)
-    try:
-        return update(
-            run.model, run.optimizer, _losses(run, step, batches, n_processes / n_all),
-            clip_norm=training.clip_norm, backward=run.accelerator.backward,
-            clip=run.accelerator.clip_grad_norm_,
-            total=lambda loss: run.total(loss) / n_processes,
-        )  # fmt: skip
-    except FloatingPointError as error:
-        raise FloatingPointError(f"step {step}: {error}") from error
-
-
-def _losses(run: Run, step: int, batches: list[Batch], scale: float) -> Iterator[Tensor]:
-    """Compute the losses of the parts; processes exchange gradients at the last part alone."""
+    n_predicted = max(run.total(sum(map(count_predictions, batches))), 1.0)
+    # accelerate takes the mean of the processes' gradients: their number makes it the sum, which
+    # is divided by all predictions. So a process with many masks counts for more than one with few.
+    scale = accelerator.num_processes / n_predicted
+    losses = []
+    run.optimizer.zero_grad()
     for part, batch in zip(run.parts, batches, strict=True):
-        torch.manual_seed(key(run.config.training.seed, step, part.start, "dropout"))
-        is_last = part is run.parts[-1]
-        with nullcontext() if is_last else run.accelerator.no_sync(run.model):
-            yield run.text.objective.loss_sum(run.model, batch) * scale
+        torch.manual_seed(derive_seed(training.seed, step, part.start, "dropout"))
+        is_last = part is run.parts[-1]  # then the processes exchange their gradients
+        with nullcontext() if is_last else accelerator.no_sync(run.model):
+            loss = run.text.objective.loss_sum(run.model, batch) * scale
+            losses.append(loss.detach())
+            accelerator.backward(loss)
+    value = run.total(torch.stack(losses).sum()) / accelerator.num_processes
+    if not math.isfinite(value):
+        raise FloatingPointError(f"step {step}: expected a finite loss, got {value}")
+    accelerator.clip_grad_norm_(run.model.parameters(), training.clip_norm)
+    run.optimizer.step()
+    return value
 
 
 @torch.no_grad()
 def evaluate(run: Run) -> float:
-    """Compute the loss on the text held out; the same windows and corruption each time.
-
-    Args:
-        run: With a text held out.
-
-    Returns:
-        Mean loss in nats per predicted token.
-    """
+    """Compute the mean loss on the text held out; the same windows and corruption each time."""
     sums, counts = 0.0, 0
-    with evaluating(run.model):
+    with eval_mode(run.model):
         for number in range(run.config.training.evaluation_batches):
             for part in run.parts:
                 batch = run.evaluation_batch(number, part)
                 sums += float(run.text.objective.loss_sum(run.model, batch))
-                counts += n_predicted(batch)
+                counts += count_predictions(batch)
     return run.total(sums) / max(run.total(counts), 1.0)
 
 
-def resume(run: Run) -> RunState:
-    """Put a run where its checkpoint stands, if its folder has one.
-
-    Args:
-        run: Model, optimiser and stream are changed.
-
-    Returns:
-        Where the run stands.
+def resume(run: Run) -> History:
+    """Put model, optimiser and stream where the checkpoint stands, if the folder has one.
 
     Raises:
         CheckpointError: The checkpoint is damaged or of another run.
@@ -149,56 +137,49 @@ def resume(run: Run) -> RunState:
         raise CheckpointError(f"expected a folder that all processes share, but some lack {path}")
     if n_seen == 0:
         path.parent.mkdir(parents=True, exist_ok=True)  # now, rather than at the first save
-        return RunState()
-    tensors, state = read_run(path, run.settings)
-    restore(run.bare_model, run.optimizer.optimizer, tensors, path)
+        return History()
+    state = read_state(
+        path, run.settings, generators="derived", otherwise="; or choose another output.folder"
+    )
+    held = state.tensors.pop(HELD, None)
+    restore_state(run.bare_model, run.optimizer.optimizer, state.tensors, path)
     if isinstance(run.text.windows, StreamedWindows):
-        if state.place is None or state.held is None:
+        if state.place is None or held is None:
             raise CheckpointError(f"expected a place in the stream in {path}, got none")
-        run.text.windows.go_to(state.place, state.held)
-    return state
+        run.text.windows.go_to(state.place, held)
+    return state.history
 
 
-def save(run: Run, state: RunState) -> None:
-    """Write the checkpoint; all processes gather, the first one writes.
-
-    Args:
-        run: The run.
-        state: Where it stands; its place in a stream is noted in it.
-    """
+def save(run: Run, history: History) -> None:
+    """Write the checkpoint; all processes gather, the first one writes."""
+    tensors = gather_state(run.bare_model, run.optimizer.optimizer)
+    state = RunState(tensors, history, run.settings, "derived")
     if isinstance(run.text.windows, StreamedWindows):
-        run.text.windows.forget(len(state.history.losses) * run.config.training.batch_size)
-        state.place, state.held = run.text.windows.position()
-    tensors = gather(run.bare_model, run.optimizer.optimizer)
+        state.place, tensors[HELD] = run.text.windows.position()
     if run.accelerator.is_main_process:
-        write_run(_file(run, CHECKPOINT), tensors, state, run.settings)
+        write_state(_file(run, CHECKPOINT), state)
 
 
-def finish(run: Run, state: RunState) -> None:
-    """Write the model and the history, say where they are, and leave the other processes.
-
-    Args:
-        run: The run.
-        state: Where it stands, at the end.
-    """
-    tensors = gather(run.bare_model, run.optimizer.optimizer)
+def finish(run: Run, history: History) -> None:
+    """Write the model and the history, say where they are, and leave the other processes."""
+    tensors = gather_state(run.bare_model, run.optimizer.optimizer)
     if run.accelerator.is_main_process:
         model = make_model(run.config, run.text.tokenizer)
         weights = {k: v for k, v in tensors.items() if k.startswith("model.")}
         model.load_state_dict({k.removeprefix("model."): v for k, v in weights.items()})
-        card = {"settings": run.settings, "loss": state.history.losses[-1]}
-        card["evaluations"] = state.history.evaluations
+        card = {"settings": run.settings, "loss": history.losses[-1]}
+        card["evaluations"] = history.evaluations
         save_model(_file(run, MODEL), model, run.text.tokenizer, card)
         with replacing(_file(run, HISTORY)) as part:
-            part.write_text(json.dumps(asdict(state.history)) + "\n", encoding="utf-8")
-        print(_closing(run, state))
+            part.write_text(json.dumps(asdict(history)) + "\n", encoding="utf-8")
+        print(_closing(run, history))
     run.accelerator.wait_for_everyone()
     run.accelerator.end_training()
 
 
-def _after_step(run: Run, state: RunState, done: int, bar: Any) -> None:
+def _after_step(run: Run, history: History, bar: Any) -> None:
     """Evaluate, save and tell, where it is time for it."""
-    training, output, history = run.config.training, run.config.output, state.history
+    training, output, done = run.config.training, run.config.output, len(history.losses)
     is_last, every = done == training.n_steps, training.evaluate_every
     text = f"loss {history.losses[-1]:.4f}"
     if every and (done % every == 0 or is_last):
@@ -207,7 +188,7 @@ def _after_step(run: Run, state: RunState, done: int, bar: Any) -> None:
     if isinstance(run.text.windows, StreamedWindows):
         run.text.windows.forget(done * training.batch_size)
     if done % output.checkpoint_every == 0 or is_last:
-        save(run, state)
+        save(run, history)
     bar.update()
     bar.set_postfix_str(text, refresh=False)
     if bar.disable and (done % output.log_every == 0 or is_last):
@@ -242,9 +223,9 @@ def _opening(run: Run, done: int) -> str:
     )
 
 
-def _closing(run: Run, state: RunState) -> str:
+def _closing(run: Run, history: History) -> str:
     """Sum up a run and say where its files are."""
-    losses, evaluations = state.history.losses, state.history.evaluations
+    losses, evaluations = history.losses, history.evaluations
     lines = [f"loss {losses[0]:.4f} -> {losses[-1]:.4f} nats per predicted token"]
     if evaluations:
         lines.append(f"held out {evaluations[-1][1]:.4f} after step {evaluations[-1][0]}")

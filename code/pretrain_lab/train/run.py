@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What a run of `pretrain_lab.train` consists of, made from its configuration.
 
-Implemented: the processes (`accelerate`), the vocabulary, the text, the objective, the model and
-its optimiser; the batch that a process computes in a step; sums over processes. `accelerate` is
-imported here and only when a run is prepared: the rest of the package works without it.
+The processes (`accelerate`), the vocabulary, the text, the objective, the model and its optimiser;
+the batch that a process computes in a step; sums over processes. `accelerate` is imported here and
+only when a run is prepared: the rest of the package works without it.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pretrain.objectives import Batch
+from pretrain.objectives import Batch, TextObjective
 from pretrain.training import make_optimizer
 from pretrain_lab.checkpoints import AnyTokenizer, Model
 from pretrain_lab.train.config import Config
@@ -32,9 +32,9 @@ from pretrain_lab.train.data import (
     row_encoder,
     validation_rows,
 )
-from pretrain_lab.train.objectives import KINDS, Objective, make_objective
+from pretrain_lab.train.objectives import OBJECTIVES, make_batch, make_objective
 from pretrain_lab.train.options import ConfigError, DataOptions
-from pretrain_lab.train.seeds import key, keyed_generator, micro_batches
+from pretrain_lab.train.seeds import derive_generator, derive_seed, micro_batches
 from pretrain_lab.train.tokenizer import first_characters, make_tokenizer
 
 
@@ -42,7 +42,7 @@ class Text(NamedTuple):
     """What a run reads, and how."""
 
     tokenizer: AnyTokenizer
-    objective: Objective
+    objective: TextObjective
     windows: Windows
     validation: RandomWindows | None
     """Of the text held out; None where nothing is evaluated."""
@@ -74,53 +74,28 @@ class Run:
         return model
 
     def batch(self, step: int, part: range) -> Batch:
-        """Make one part of the batch of a step.
-
-        Args:
-            step: Steps done before.
-            part: Samples, as numbers inside the global batch.
-
-        Returns:
-            The batch, on this process's device.
-        """
-        training = self.config.training
-        samples = []
-        for sample in part:
-            generator = keyed_generator(training.seed, step, sample)
-            number = step * training.batch_size + sample
-            samples.append((self.text.windows.read(number, generator), generator))
-        return self.on_device(self.text.objective.batch(samples))
+        """Make one part, given as sample numbers, of the batch after so many steps."""
+        first = step * self.config.training.batch_size
+        return self._batch(self.text.windows, part, first, step)
 
     def evaluation_batch(self, number: int, part: range) -> Batch:
-        """Make one part of a batch of the text held out; the same at every evaluation.
-
-        Args:
-            number: Which batch of the evaluation.
-            part: Samples, as numbers inside the global batch.
-
-        Returns:
-            The batch, on this process's device.
-        """
+        """Make one part of a batch of the text held out; the same at every evaluation."""
         assert self.text.validation is not None  # the configuration was refused otherwise
+        return self._batch(self.text.validation, part, 0, "evaluation", number)
+
+    def _batch(self, windows: Windows, part: range, first: int, *name: int | str) -> Batch:
+        """Make a batch on this process's device, each sample from a generator of its own."""
         samples = []
         for sample in part:
-            generator = keyed_generator(self.config.training.seed, "evaluation", number, sample)
-            samples.append((self.text.validation.read(sample, generator), generator))
-        return self.on_device(self.text.objective.batch(samples))
-
-    def on_device(self, batch: Batch) -> Batch:
-        """Move a batch to this process's device."""
-        return Batch(*(tensor.to(self.accelerator.device) for tensor in batch))
+            generator = derive_generator(self.config.training.seed, *name, sample)
+            samples.append((windows.read(first + sample, generator), generator))
+        batch = make_batch(self.text.objective, samples, pad_id=self.text.tokenizer.pad_id)
+        device = self.accelerator.device
+        mask = None if batch.input_mask is None else batch.input_mask.to(device)
+        return Batch(batch.inputs.to(device), batch.labels.to(device), mask)
 
     def total(self, value: Tensor | float) -> float:
-        """Add up a number over all processes.
-
-        Args:
-            value: This process's part.
-
-        Returns:
-            The sum, which is the same in all of them.
-        """
+        """Add up a number over all processes, which all get the sum."""
         if self.accelerator.num_processes == 1:
             return float(value)
         part = torch.as_tensor(value, dtype=torch.float64, device=self.accelerator.device)
@@ -128,14 +103,7 @@ class Run:
 
 
 def prepare(config: Config, *, cpu: bool = False) -> Run:
-    """Make everything that a run needs.
-
-    Args:
-        config: Checked.
-        cpu: Whether to leave a GPU alone.
-
-    Returns:
-        The run before its first step.
+    """Make everything that a run needs; cpu leaves a GPU alone.
 
     Raises:
         ConfigError: The text, the vocabulary, the model or the processes are not as needed.
@@ -153,35 +121,22 @@ def prepare(config: Config, *, cpu: bool = False) -> Run:
         raise ConfigError(f"[training]: {error}") from error
     text = _read_text(config)
     model = make_model(config, text.tokenizer)
-    optimizer = make_optimizer(
-        model,
-        lr=training.lr,
-        betas=training.betas,
-        weight_decay=training.weight_decay,
-        relative=training.relative_lr,
-    )
     settings = {**config.settings(), **text.facts, "precision": accelerator.mixed_precision}
     _check_agreement(accelerator, settings)
-    wrapped, optimizer = accelerator.prepare(model, optimizer)
+    wrapped, optimizer = accelerator.prepare(model, make_optimizer(model, training.optim))
     return Run(config, accelerator, text, wrapped, optimizer, parts, settings)
 
 
 def make_model(config: Config, tokenizer: AnyTokenizer) -> Model:
-    """Make the model of a configuration, its weights drawn from the seed.
-
-    Args:
-        config: Its objective says which model, [model] the sizes.
-        tokenizer: Gives the number of ids.
-
-    Returns:
-        A model on the CPU, the same in every process.
+    """Make the model of a configuration on the CPU, its weights drawn from the seed.
 
     Raises:
         ConfigError: Sizes or names that the model refuses.
     """
-    torch.manual_seed(key(config.training.seed, "weights"))
+    spec = OBJECTIVES[config.objective.kind]
+    torch.manual_seed(derive_seed(config.training.seed, "weights"))
     try:
-        return KINDS[config.objective.kind].model(tokenizer.vocab_size, **config.model)
+        return spec.model(spec.config(tokenizer.vocab_size, **config.model.model_dump()))
     except (ValueError, KeyError) as error:
         raise ConfigError(f"[model]: {error}") from error
 
@@ -216,10 +171,10 @@ def _read_text(config: Config) -> Text:
     data, options = config.data, config.tokenizer
     rows: Iterable[str] = DatasetRows(data) if data.stream else list(all_rows(data))
     sample = first_characters(rows, options.sample_size) if data.stream else rows
-    with_sentinels = KINDS[config.objective.kind].needs_sentinels
+    with_sentinels = OBJECTIVES[config.objective.kind].needs_sentinels
     tokenizer = make_tokenizer(options, sample, with_sentinels=with_sentinels)
     objective = make_objective(config.objective, tokenizer, data.seq_len)
-    windows, facts = _windows(data, rows, tokenizer, objective.window_len)
+    windows, facts = _make_windows(data, rows, tokenizer, objective.window_len)
     facts["tokenizer.sha256"] = _digest(json.dumps(tokenizer.to_dict()).encode())
     validation = None
     if config.training.evaluate_every:
@@ -229,7 +184,7 @@ def _read_text(config: Config) -> Text:
     return Text(tokenizer, objective, windows, validation, facts)
 
 
-def _windows(
+def _make_windows(
     data: DataOptions, rows: Iterable[str], tokenizer: AnyTokenizer, window_len: int
 ) -> tuple[Windows, dict[str, Any]]:
     """Make the windows of a text, and note by what the text is known again."""
@@ -253,7 +208,7 @@ def _digest(content: bytes) -> str:
 
 def _check_agreement(accelerator: Any, settings: dict[str, Any]) -> None:
     """Refuse processes that read different files or configurations."""
-    own = key(0, json.dumps(settings)) >> 2  # fits into a signed number
-    keys = accelerator.gather(torch.tensor([own], device=accelerator.device))
-    if not bool((keys == own).all()):
+    own = derive_seed(0, json.dumps(settings)) >> 2  # fits into a signed number
+    others = accelerator.gather(torch.tensor([own], device=accelerator.device))
+    if not bool((others == own).all()):
         raise ConfigError("expected all processes to read the same text and configuration")

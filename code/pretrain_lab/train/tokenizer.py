@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The vocabulary of a run of `pretrain_lab.train`, read from a file or learned from its text.
 
-Implemented: a tokeniser by the configuration, the same in every process, and the ids of the special
-tokens that span corruption needs, for vocabularies of subwords and of characters alike.
+With the ids of the special tokens that span corruption needs, for vocabularies of subwords and of
+characters alike.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,15 +20,7 @@ SENTINEL = "<extra_id_{}>"
 def make_tokenizer(
     options: TokenizerOptions, rows: Iterable[str], *, with_sentinels: bool
 ) -> AnyTokenizer:
-    """Read or learn a vocabulary; what is learned is the same in every process.
-
-    Args:
-        options: Which kind.
-        rows: Text to learn from; a file needs none.
-        with_sentinels: Whether a learned one gets the sentinels of span corruption.
-
-    Returns:
-        The tokeniser.
+    """Read a vocabulary, or learn one from rows of text, the same one in every process.
 
     Raises:
         ConfigError: No such file, no text, or a size that the text cannot give.
@@ -46,15 +38,7 @@ def make_tokenizer(
 
 
 def first_characters(rows: Iterable[str], n_characters: int) -> Iterator[str]:
-    """Take rows from the start of a stream.
-
-    Args:
-        rows: The stream.
-        n_characters: Rows are taken until they have as many characters.
-
-    Yields:
-        Whole rows.
-    """
+    """Take whole rows from the start of a stream until they have as many characters."""
     n_taken = 0
     for row in rows:
         yield row
@@ -73,14 +57,7 @@ def _character_tokenizer(rows: Iterable[str], n_sentinels: int) -> CharTokenizer
 
 
 def eos_of(tokenizer: AnyTokenizer) -> int | None:
-    """Give the id that ends a text, in a vocabulary of either kind.
-
-    Args:
-        tokenizer: Of subwords or of characters.
-
-    Returns:
-        The id; None when there is none.
-    """
+    """Give the id that ends a text; None when there is none."""
     if isinstance(tokenizer, CharTokenizer):
         return tokenizer.ids.get(EOS)
     try:
@@ -90,14 +67,7 @@ def eos_of(tokenizer: AnyTokenizer) -> int | None:
 
 
 def sentinels_of(tokenizer: AnyTokenizer) -> tuple[int, ...]:
-    """List the ids of <extra_id_0>, <extra_id_1>, ..., in a vocabulary of either kind.
-
-    Args:
-        tokenizer: Of subwords or of characters.
-
-    Returns:
-        The ids, which count down; empty when there are none.
-    """
+    """List the ids of <extra_id_0>, <extra_id_1>, ..., which count down; there may be none."""
     if isinstance(tokenizer, SubwordTokenizer):
         return tokenizer.sentinel_ids
     names = map(SENTINEL.format, range(len(tokenizer.specials)))

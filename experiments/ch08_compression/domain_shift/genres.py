@@ -13,9 +13,9 @@ import torch
 from torch import Generator, Tensor
 
 from experiments.ch08_compression.code_lengths import code_lengths
-from pretrain.gpt import GPT
-from pretrain.objectives import causal_lm_loss
-from pretrain.training import fit
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.objectives import CausalLM
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.baselines.kneser_ney import KneserNey
 from pretrain_lab.corpora.loading import Play
 from pretrain_lab.statistics.intervals import bootstrap_interval
@@ -83,17 +83,16 @@ def genre_texts(plays: dict[str, list[Play]], fold: int, n_chars: int | None) ->
 def train_on(ids: Tensor, vocab_size: int, seed: int, n_steps: int) -> GPT:
     """Train a small character GPT on one genre."""
     torch.manual_seed(seed)
-    model = GPT(vocab_size, **GENRE_SHAPE)
-    loss = causal_lm_loss(ids, batch_size=GENRE_BATCH, seq_len=GENRE_SHAPE["max_len"])
+    model = GPT(GPTConfig(vocab_size, **GENRE_SHAPE))
+    loss = CausalLM(ids, batch_size=GENRE_BATCH, seq_len=GENRE_SHAPE["max_len"])
     fit(
         model,
         loss,
+        OptimConfig(
+            lr=GENRE_FIT["lr"], n_warmup=GENRE_FIT["n_warmup"], final_lr=GENRE_FIT["final_lr"]
+        ),
         n_steps=n_steps,
-        lr=GENRE_FIT["lr"],
-        n_warmup=GENRE_FIT["n_warmup"],
-        final_lr=GENRE_FIT["final_lr"],
         generator=Generator().manual_seed(1000 + seed),
-        progress=False,
     )
     return model
 

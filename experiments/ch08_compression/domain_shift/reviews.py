@@ -17,8 +17,8 @@ from experiments.ch08_compression.code_lengths import code_lengths
 from experiments.ch08_compression.domain_shift.genres import Plan as GenrePlan
 from experiments.common.records import seed_interval
 from pretrain.gpt import GPT
-from pretrain.objectives import BatchLoss, causal_lm_loss
-from pretrain.training import fit
+from pretrain.objectives import CausalLM, Objective
+from pretrain.training import Evaluate, OptimConfig, fit
 from pretrain_lab.baselines.kneser_ney import KneserNey
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
@@ -90,13 +90,13 @@ def load_texts(plan: Plan) -> dict[str, Any]:
     return texts
 
 
-def mixed_loss(texts: dict[str, Tensor], arm: str, batch_size: int) -> BatchLoss:
+def mixed_loss(texts: dict[str, Tensor], arm: str, batch_size: int) -> Objective:
     """Give the objective of an arm: windows of reviews, or half of plays."""
-    reviews = causal_lm_loss(texts["reviews"], batch_size=batch_size, seq_len=64)
+    reviews = CausalLM(texts["reviews"], batch_size=batch_size, seq_len=64)
     if arm != "mixed":
         return reviews
     half = {
-        name: causal_lm_loss(texts[name], batch_size=batch_size // 2, seq_len=64)
+        name: CausalLM(texts[name], batch_size=batch_size // 2, seq_len=64)
         for name in ("reviews", "plays")
     }
 
@@ -109,7 +109,7 @@ def mixed_loss(texts: dict[str, Tensor], arm: str, batch_size: int) -> BatchLoss
 
 def bits_per_character(model: GPT, ids: Tensor, n_chars: int) -> float:
     """Score a stretch of tokens and divide its bits by the characters that it spells."""
-    return float(code_lengths(model, ids, model.options["vocab_size"]).sum()) / n_chars
+    return float(code_lengths(model, ids, model.config.vocab_size).sum()) / n_chars
 
 
 def new_start(arm: str, seed: int) -> GPT:
@@ -117,7 +117,7 @@ def new_start(arm: str, seed: int) -> GPT:
     model, _ = load_model(START)
     if arm == "from scratch":
         torch.manual_seed(seed)
-        model = GPT(**model.options)
+        model = GPT(model.config)
     assert isinstance(model, GPT)
     return model
 
@@ -137,15 +137,10 @@ def train(
     fit(
         model,
         mixed_loss(texts["train"], arm, BATCH),
+        OptimConfig(lr=rate, n_warmup=n_steps // 10, final_lr=0.02, weight_decay=0.1),
         n_steps=n_steps,
-        lr=rate,
-        n_warmup=n_steps // 10,
-        final_lr=0.02,
-        weight_decay=0.1,
         generator=Generator().manual_seed(2000 + seed),
-        evaluate=evaluate,
-        evaluate_every=evaluate_every,
-        progress=False,
+        hooks=[Evaluate(evaluate, every=evaluate_every)] if evaluate else [],
     )
 
 

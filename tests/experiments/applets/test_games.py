@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from experiments.applets import questions
-from pretrain.evaluation import blank_log_probs
+from pretrain.evaluation import cloze_log_probs
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.paths import DATA, ROOT
@@ -102,7 +102,7 @@ def test_the_book_bert_answers_as_stored() -> None:
         edges = torch.tensor([tokenizer.cls_id]), torch.tensor([tokenizer.sep_id])
         window = torch.cat([edges[0], left, word, right, edges[1]])[None]
         place = torch.tensor([1 + len(left)])
-        found = blank_log_probs(bert, window, place, mask_id=tokenizer.mask_id)[0]
+        found = cloze_log_probs(bert, window, place, mask_id=tokenizer.mask_id)[0]
         bits = -found / math.log(2)
         assert item["bits"]["bert"] == pytest.approx(bits[word].item(), abs=1e-3)
         shares = found.exp().topk(8)

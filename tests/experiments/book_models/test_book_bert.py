@@ -10,9 +10,9 @@ from torch import Generator
 
 from experiments.book_models import book_bert
 from experiments.common.special_ids import special_of
-from pretrain.bert import BERT
+from pretrain.bert import BERT, BERTConfig
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
-from pretrain.training import fit
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.checkpoints import load_card, load_model
 from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.tokenizers.subwords import load_tokenizer
@@ -50,8 +50,10 @@ def test_rows(generator: Generator) -> None:
 def test_loss_reads_both_segments() -> None:
     """Computed again from the same draws, with the segments of the uncorrupted rows."""
     text = book_bert.encode_texts(TEXTS, TOKENIZER)
-    model = BERT(TOKENIZER.vocab_size, **{**book_bert.SHAPE, "d_model": 20, "n_layers": 1}).eval()
-    loss = book_bert.row_loss(text, TOKENIZER, batch_size=20, seq_len=16)
+    model = BERT(
+        BERTConfig(TOKENIZER.vocab_size, **{**book_bert.SHAPE, "d_model": 20, "n_layers": 1})
+    ).eval()
+    loss = book_bert.RowObjective(text, TOKENIZER, batch_size=20, seq_len=16)
     value = loss(model, Generator().manual_seed(2))
     generator = Generator().manual_seed(2)
     rows = book_bert.draw_rows(text, 20, 16, TOKENIZER.cls_id, generator=generator)
@@ -108,13 +110,12 @@ def test_training_again_starts_with_the_recorded_losses() -> None:
     card, first = load_card("book_bert"), book_bert.STAGES[0]
     text = book_bert.encode_texts(book_bert.book_texts("train"), TOKENIZER)
     torch.manual_seed(book_bert.SEED)
-    model = BERT(TOKENIZER.vocab_size, **book_bert.SHAPE)
+    model = BERT(BERTConfig(TOKENIZER.vocab_size, **book_bert.SHAPE))
     history = fit(
         model,
-        book_bert.row_loss(text, TOKENIZER, first.seq_len, first.batch_size),
+        book_bert.RowObjective(text, TOKENIZER, first.seq_len, first.batch_size),
+        OptimConfig(n_warmup=N_RETRAINED, lr=first.lr * N_RETRAINED / first.n_warmup),
         n_steps=N_RETRAINED,
-        n_warmup=N_RETRAINED,
-        lr=first.lr * N_RETRAINED / first.n_warmup,  # the same rates
         generator=Generator().manual_seed(book_bert.SEED),
     )
     assert history.losses == pytest.approx(card["first_losses_nats"][:N_RETRAINED], abs=2e-3)

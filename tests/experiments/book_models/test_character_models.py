@@ -9,7 +9,7 @@ import torch
 from torch import Generator
 
 from experiments.book_models import character_models
-from pretrain.training import fit
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.checkpoints import load_card, load_model
 from pretrain_lab.paths import CHECKPOINTS
 
@@ -73,12 +73,14 @@ def test_training_again_starts_with_the_recorded_losses(name: str) -> None:
     history = fit(
         model,
         loss,
+        OptimConfig(
+            n_warmup=N_RETRAINED,
+            lr=first.lr * N_RETRAINED / first.n_warmup,
+            final_lr=first.final_lr,
+            weight_decay=first.weight_decay,
+            relative_lr=first.relative_lr,
+        ),
         n_steps=N_RETRAINED,
-        n_warmup=N_RETRAINED,
-        lr=first.lr * N_RETRAINED / first.n_warmup,  # the same rising rates
-        final_lr=first.final_lr,
-        weight_decay=first.weight_decay,
-        relative_lr=first.relative_lr,
         generator=Generator().manual_seed(character_models.SEED),
     )
     assert history.losses == pytest.approx(card["first_losses_nats"][:N_RETRAINED], abs=2e-3)
@@ -97,14 +99,20 @@ def test_stored_weights_reach_the_recorded_loss(name: str) -> None:
 def test_the_t5_of_the_script_is_trained_by_its_stages() -> None:
     """Each stage gives a loss on its own windows, and a few steps of it lower the judged loss."""
     tokenizer, (model, make_loss, evaluate) = made("t5", n_train=20_000)
-    assert model.options["vocab_size"] == tokenizer.vocab_size
+    assert model.config.vocab_size == tokenizer.vocab_size
     first, *others = character_models.stages(character_models.RECIPES["t5"])
     assert others[-1].seq_len > first.seq_len  # short windows come first
     for stage in (first, *others):
         loss = make_loss(stage.seq_len, 2)
-        assert loss.settings["seq_len"] == stage.seq_len
+        assert loss.seq_len == stage.seq_len
         assert loss(model, Generator().manual_seed(0)).isfinite()
     before = evaluate(model)
-    history = fit(model, make_loss(16, 4), n_steps=4, lr=5e-3, generator=Generator().manual_seed(0))
+    history = fit(
+        model,
+        make_loss(16, 4),
+        OptimConfig(lr=5e-3),
+        n_steps=4,
+        generator=Generator().manual_seed(0),
+    )
     assert len(history.losses) == 4
     assert evaluate(model) < before

@@ -6,7 +6,7 @@ import torch
 from torch import Generator
 
 from experiments.book_models.t5_chars import geometric_noise
-from pretrain.span_corruption import cut_out, find_spans, restore_spans
+from pretrain.span_corruption import SpanCorruption, corrupt_with_noise_mask, fill_spans, find_spans
 
 N_ROWS, SEQ_LEN = 400, 512
 
@@ -104,21 +104,29 @@ def test_what_is_cut_out_can_be_put_back(generator: Generator) -> None:
     """Texts with one gap and with many, padded to one length, give back their texts."""
     text = torch.randint(20, 90, (50, 40), generator=generator)
     noise = geometric_noise(50, 40, generator=generator, noise_shares=(0.02, 0.4), max_spans=9)
-    cut = cut_out(text, noise, first_sentinel_id=12, n_sentinels=10, eos_id=2)
+    cut = corrupt_with_noise_mask(
+        text, noise, SpanCorruption(first_sentinel_id=12, n_sentinels=10, eos_id=2)
+    )
     assert not cut.input_mask.all()
     for row, inputs, targets, read, written in zip(
         text, cut.inputs, cut.targets, cut.input_mask, cut.target_mask, strict=True
     ):
-        back = restore_spans(
-            inputs[read], targets[written], first_sentinel_id=12, n_sentinels=10, eos_id=2
+        back = fill_spans(
+            inputs[read],
+            targets[written],
+            SpanCorruption(first_sentinel_id=12, n_sentinels=10, eos_id=2),
         )
         assert torch.equal(back, row)
 
 
 def test_cuts_of_another_shape_are_refused() -> None:
     """The choice belongs to these texts."""
-    with pytest.raises(ValueError, match=r"one shape \(B, T\), B >= 1, got \(2, 5\) and \(2, 4\)"):
-        cut_out(torch.zeros(2, 5).long(), torch.zeros(2, 4).bool(), first_sentinel_id=99)
+    with pytest.raises(
+        ValueError, match=r"noise bool of the same shape, got \(2, 5\) and torch\.bool \(2, 4\)"
+    ):
+        corrupt_with_noise_mask(
+            torch.zeros(2, 5).long(), torch.zeros(2, 4).bool(), SpanCorruption(first_sentinel_id=99)
+        )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from experiments.book_models import t5_chars
-from pretrain.t5 import T5
+from pretrain.t5 import T5, T5Config
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 
@@ -61,7 +61,7 @@ def test_windows_differ_in_length_and_gaps_in_number(
 ) -> None:
     """In fifty batches there are windows of a quarter of the length and nearly of all of it."""
     _, tokenizer = trained
-    loss = t5_chars.span_loss(unseen, tokenizer, 64, 8)
+    loss = t5_chars.RandomGaps(unseen, tokenizer, 64, 8)
     lengths, n_gaps = set(), set()
 
     class Watch(torch.nn.Module):
@@ -95,16 +95,18 @@ def test_matched_sentinels_look_at_themselves() -> None:
         found = []
         for seed in range(20):
             torch.manual_seed(seed)
-            model = T5(74, d_model=64, n_layers=1, n_heads=4).eval()
+            model = T5(T5Config(74, d_model=64, n_layers=1, n_heads=4)).eval()
             if is_matched:
                 t5_chars.match_sentinels(model)
             layer = model.decoder.blocks[0].cross_attention
             kept: list[Tensor] = []
 
-            def keep(_: Any, given: Any, layer: Any = layer, kept: list[Tensor] = kept) -> None:
-                kept.append(layer.weights(*given[:2], given[3]))
+            def keep(
+                _: Any, given: Any, more: Any, layer: Any = layer, kept: list[Tensor] = kept
+            ) -> None:
+                kept.append(layer.weights(*given, memory=more["memory"]))
 
-            hook = layer.register_forward_pre_hook(keep)
+            hook = layer.register_forward_pre_hook(keep, with_kwargs=True)
             with torch.inference_mode():
                 for sentinel, place in places.items():
                     model(ids, torch.tensor([[sentinel]]))

@@ -11,8 +11,8 @@ import torch
 
 from experiments.book_models import snapshot_answers, training_snapshots
 from pretrain.gpt import GPT
-from pretrain.objectives import causal_lm_loss
-from pretrain_lab.compression.quantization import load_quantized
+from pretrain.objectives import CausalLM
+from pretrain_lab.checkpoints import load_quantized
 from pretrain_lab.paths import DATA, RUNS
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
@@ -58,7 +58,7 @@ def test_a_training_is_looked_at_without_being_changed(tiny_gpt: Callable[..., G
             torch.rand(draws, generator=torch.Generator().manual_seed(1))
             return {"step": step, "bits": 0.0}
 
-        loss = causal_lm_loss(ids, batch_size=2, seq_len=4)
+        loss = CausalLM(ids, batch_size=2, seq_len=4)
         steps.append([seen["step"] for seen in training_snapshots.travel(
             model, loss, look, **settings)])  # fmt: skip
         ends.append(next(model.parameters()).detach().clone())
@@ -113,7 +113,7 @@ def test_every_look_has_its_weights() -> None:
             assert step == row["step"]
             assert type(model).__name__.lower() == name
             shape = training_snapshots.RECIPES[name]["shape"]
-            assert {key: model.options[key] for key in shape} == shape
+            assert {key: getattr(model.config, key) for key in shape} == shape
     assert files == set(training_snapshots.WEIGHTS.iterdir())
     assert sum(path.stat().st_size for path in files) == WEIGHTS["total_bytes"] <= 2_000_000
 

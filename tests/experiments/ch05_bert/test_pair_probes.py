@@ -7,7 +7,7 @@ import torch
 from torch import Generator
 
 from experiments.ch05_bert import pair_probes
-from pretrain.bert import BERT
+from pretrain.bert import BERT, BERTConfig
 from pretrain_lab.finetuning.next_sentence import NextSentenceBERT, pack_segments
 from pretrain_lab.tasks.sentence_pairs import Pairs, Segments, find_segments, next_sentence_pairs
 from pretrain_lab.tokenizers.segments import pack_ids
@@ -48,7 +48,7 @@ def test_shared_words_by_hand(segments: Segments) -> None:
 def test_frozen_states_are_those_of_the_encoder() -> None:
     """[CLS], the mean of each segment with its special tokens, and their product."""
     model = NextSentenceBERT(
-        BERT(11, d_model=8, n_layers=1, n_heads=2, max_len=12, n_segments=2)
+        BERT(BERTConfig(11, d_model=8, n_layers=1, n_heads=2, max_len=12, n_segments=2))
     ).eval()
     rows = [(torch.tensor([7, 8]), torch.tensor([9])), (torch.tensor([5]), torch.tensor([6]))]
     batch = pack_ids(rows, cls_id=1, sep_id=2, pad_id=0)
@@ -67,9 +67,18 @@ def test_a_probe_finds_what_is_there(generator: Generator) -> None:
     documents = [[torch.full((3,), 20 + d)] * 40 for d in range(2)]
     found = find_segments(documents, 3)
     model = NextSentenceBERT(
-        BERT(BOOK.vocab_size, d_model=16, n_layers=1, n_heads=2, max_len=12, n_segments=2,
-             init_std=0.3)
-    ).eval()  # fmt: skip
+        BERT(
+            BERTConfig(
+                BOOK.vocab_size,
+                d_model=16,
+                n_layers=1,
+                n_heads=2,
+                max_len=12,
+                n_segments=2,
+                init_std=0.3,
+            )
+        )
+    ).eval()
     drawn = {
         name: (found, next_sentence_pairs(found, n, generator=generator))
         for name, n in (("fit", 200), ("ask", 100))

@@ -23,7 +23,7 @@ def test_every_token_is_paid_once(tiny_gpt: Callable[..., GPT], length: int) -> 
     lengths = code_lengths.code_lengths(model, ids, 11)
     assert lengths.shape == (length,)
     assert lengths[0] == pytest.approx(math.log2(11))
-    limit = model.context_limit
+    limit = model.config.max_len
     for place in range(1, length):
         found = []
         for start in range(max(0, place - limit), max(1, place - limit // 2 + 1)):

@@ -8,8 +8,8 @@ import torch
 from torch import Generator
 
 from experiments.ch08_compression.domain_shift import reviews
-from pretrain.gpt import GPT
-from pretrain.objectives import causal_lm_loss
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.objectives import CausalLM
 from pretrain_lab.corpora.loading import load_reviews
 
 
@@ -38,17 +38,17 @@ def test_scored_stretches_spell_what_they_count(texts: dict[str, Any]) -> None:
 def test_mixed_batch_is_half_plays() -> None:
     """The mixed loss is the mean of both domains' losses on half a batch each."""
     torch.manual_seed(0)
-    model = GPT(11, d_model=8, n_layers=1, n_heads=2, max_len=64)
+    model = GPT(GPTConfig(11, d_model=8, n_layers=1, n_heads=2, max_len=64))
     ids = {"plays": torch.randint(5, (400,)), "reviews": 5 + torch.randint(5, (400,))}
     found = reviews.mixed_loss(ids, "mixed", 8)(model, Generator().manual_seed(1))
     generator = Generator().manual_seed(1)
     halves = [
-        causal_lm_loss(ids[name], batch_size=4, seq_len=64)(model, generator)
+        CausalLM(ids[name], batch_size=4, seq_len=64)(model, generator)
         for name in ("reviews", "plays")
     ]
     assert found.item() == pytest.approx((halves[0] + halves[1]).item() / 2)
     alone = reviews.mixed_loss(ids, "continued", 8)(model, Generator().manual_seed(1))
-    whole = causal_lm_loss(ids["reviews"], batch_size=8, seq_len=64)
+    whole = CausalLM(ids["reviews"], batch_size=8, seq_len=64)
     assert torch.equal(alone, whole(model, Generator().manual_seed(1)))
 
 
@@ -58,7 +58,7 @@ def test_where_the_arms_start(texts: dict[str, Any]) -> None:
     new, other = reviews.new_start("from scratch", 0), reviews.new_start("from scratch", 1)
     assert torch.equal(old.embeddings.token.weight, same.embeddings.token.weight)
     assert not torch.equal(new.embeddings.token.weight, other.embeddings.token.weight)
-    assert new.options == old.options
+    assert new.config == old.config
     bits = [reviews.bits_per_character(model, *texts["test"]["plays"]) for model in (old, new)]
     assert bits[0] < 2.6 < 3.5 < bits[1]
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Generator, Tensor, nn
 
-from pretrain.blocks import Block
+from pretrain.blocks import Block, make_block
 from pretrain_lab.compression.pruning import importances, keep_best, zero_smallest
 
 
@@ -15,7 +15,7 @@ from pretrain_lab.compression.pruning import importances, keep_best, zero_smalle
 def block() -> Block:
     """A block of four heads of width 4."""
     torch.manual_seed(0)
-    return Block(16, 4, 24, norm="post").eval()
+    return make_block(16, 4, 24, norm="post").eval()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from pretrain.bert import BERT
+from pretrain.bert import BERT, BERTConfig
 from pretrain_lab.finetuning.freezing import (
     BIASES,
     FULL,
@@ -24,7 +24,7 @@ IDS = torch.tensor([[1, 2, 3, 4, 5, 6]])
 @pytest.fixture
 def model() -> BERT:
     """A small encoder of three blocks."""
-    return BERT(11, d_model=8, n_layers=3, n_heads=2, max_len=12)
+    return BERT(BERTConfig(11, d_model=8, n_layers=3, n_heads=2, max_len=12))
 
 
 def step(model: nn.Module) -> set[str]:

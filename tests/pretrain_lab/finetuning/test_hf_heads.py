@@ -14,7 +14,7 @@ from tokenizers.processors import TemplateProcessing
 from torch import Generator, Tensor, nn
 
 from pretrain.objectives import IGNORE_INDEX
-from pretrain.training import fit
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.finetuning.hf_heads import (
     Encoded,
     SentenceClassifier,
@@ -74,8 +74,8 @@ def test_one_batch_is_learned_by_heart() -> None:
     torch.manual_seed(0)
     model = SentenceClassifier(encoder(), 2)
     loss = tuning_loss(EXAMPLES, batch_size=4, pad_id=0)
-    history = fit(model, loss, n_steps=80, lr=1e-2, n_warmup=4, progress=False,
-                  generator=Generator().manual_seed(0))  # fmt: skip
+    generator = Generator().manual_seed(0)
+    history = fit(model, loss, OptimConfig(lr=1e-2, n_warmup=4), n_steps=80, generator=generator)
     assert abs(history.losses[0] - 0.69) < 0.3
     assert history.losses[-1] < 0.1
     assert answers(model, EXAMPLES, read_class, pad_id=0) == [0, 1, 1, 0]

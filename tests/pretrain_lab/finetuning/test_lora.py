@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Generator, Tensor, nn
 
-from pretrain.bert import BERT
+from pretrain.bert import BERT, BERTConfig
 from pretrain_lab.finetuning.freezing import count_parameters, swapped, train_only, trained_state
 from pretrain_lab.finetuning.lora import ADAPTERS, LoRALinear, add_lora, lora_layers, set_merged
 
@@ -79,7 +79,7 @@ def test_the_equation_by_hand() -> None:
     """(1, 2) through W0 = identity, A = (1, 1), B = (1, 0)', alpha / r = 2 gives (1 + 2 * 3, 2)."""
     base = nn.Linear(2, 2, bias=False)
     generator = Generator().manual_seed(0)
-    layer = LoRALinear(base, rank=1, alpha=2.0, dropout_prob=0.0, generator=generator)
+    layer = LoRALinear(base, rank=1, alpha=2.0, dropout=0.0, generator=generator)
     with torch.no_grad():
         base.weight.copy_(torch.eye(2))
         layer.lora_a.copy_(torch.tensor([[1.0, 1.0]]))
@@ -178,24 +178,24 @@ def test_dropout_acts_on_the_adapter_alone() -> None:
     """With B = 0 dropping changes nothing; with B drawn it does, and only in training."""
     base = nn.Linear(6, 4)
     generator = Generator().manual_seed(0)
-    layer = LoRALinear(base, rank=2, alpha=2.0, dropout_prob=0.5, generator=generator)
+    layer = LoRALinear(base, rank=2, alpha=2.0, dropout=0.5, generator=generator)
     x = torch.randn(5, 6, generator=generator)
     assert torch.equal(layer(x), base(x))
     nn.init.normal_(layer.lora_b, generator=generator)
     assert not torch.equal(layer(x), layer(x))
     layer.eval()
     assert torch.equal(layer(x), layer(x))
-    for options, prob in (({}, 0.0), ({"dropout_prob": 0.3}, 0.3)):
-        model = BERT(11, d_model=8, n_layers=1, n_heads=2, max_len=12)
+    for options, prob in (({}, 0.0), ({"dropout": 0.3}, 0.3)):
+        model = BERT(BERTConfig(11, d_model=8, n_layers=1, n_heads=2, max_len=12))
         add_lora(model, ("qkv",), rank=1, alpha=1.0, generator=generator, **options)
-        assert [layer.dropout.prob for layer in lora_layers(model)] == [prob]
+        assert [layer.dropout.p for layer in lora_layers(model)] == [prob]
 
 
 def test_our_own_models_take_adapters_too() -> None:
     """The same seed draws the same matrices, in any model with linear layers."""
     drawn = []
     for _ in range(2):
-        model = BERT(11, d_model=8, n_layers=2, n_heads=2, max_len=12)
+        model = BERT(BERTConfig(11, d_model=8, n_layers=2, n_heads=2, max_len=12))
         generator = Generator().manual_seed(4)
         names = add_lora(model, ("qkv",), rank=2, alpha=2.0, generator=generator)
         assert names == ["blocks.0.attention.qkv", "blocks.1.attention.qkv"]
@@ -228,7 +228,7 @@ def test_adapters_alone_are_trained_at_first() -> None:
 
 def test_a_starts_like_a_linear_layer_of_torch() -> None:
     """Uniform between plus and minus 1 / sqrt(n_in): no number beyond, and some close to it."""
-    layer = LoRALinear(nn.Linear(400, 2), rank=50, alpha=1, dropout_prob=0.0, generator=Generator())
+    layer = LoRALinear(nn.Linear(400, 2), rank=50, alpha=1, dropout=0.0, generator=Generator())
     bound = 400**-0.5
     assert 0.999 * bound < layer.lora_a.abs().max() <= bound
     assert layer.lora_a.std().item() == pytest.approx(bound / 3**0.5, rel=0.02)

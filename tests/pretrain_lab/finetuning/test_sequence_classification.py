@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Generator, Tensor
 
-from pretrain.training import fit
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.finetuning.sequence_classification import (
     TextClassifier,
     classification_loss,
@@ -17,7 +17,6 @@ from pretrain_lab.finetuning.sequence_classification import (
     pad_texts,
     pool_states,
     predict_classes,
-    read_states,
     text_features,
 )
 
@@ -64,17 +63,6 @@ def test_padding_changes_nothing(
         torch.testing.assert_close(classifier(*pad_texts(TEXTS, pad_id)), alone)
 
 
-def test_states_are_those_below_the_heads(
-    tiny_gpt: Builder, tiny_bert: Builder, tiny_t5: Builder
-) -> None:
-    """GPT: what `score` reads; BERT and T5: what `encode` gives."""
-    ids = TEXTS[2][None]
-    gpt, bert, t5 = tiny_gpt(), tiny_bert(), tiny_t5()
-    assert torch.equal(gpt.score(read_states(gpt, ids)), gpt(ids))
-    assert torch.equal(bert.head(read_states(bert, ids)), bert(ids))
-    assert torch.equal(read_states(t5, ids), t5.encode(ids))
-
-
 def test_classifier_refuses(tiny_gpt: Builder) -> None:
     """One class, an unknown pooling, and the state of a GPT that has read one token."""
     with pytest.raises(ValueError, match="expected n_classes >= 2"):
@@ -111,7 +99,7 @@ def test_batches_keep_the_order(batch_size: int) -> None:
 
 def test_features_are_frozen(tiny_bert: Builder) -> None:
     """Equal to the classifier's, without dropout and without gradients."""
-    model = tiny_bert(dropout_prob=0.5).train()
+    model = tiny_bert(dropout=0.5).train()
     found = text_features(model, TEXTS, pad_id=0)
     again = text_features(model, TEXTS, pad_id=0)
     assert found.shape == (4, 8)
@@ -155,7 +143,7 @@ def test_learns_four_texts(
     labels = [0, 1, 1, 0]
     loss = classification_loss(TEXTS, labels, batch_size=2, pad_id=0)
     lr = 0.05 if relative else 0.01
-    fit(model, loss, n_steps=60, lr=lr, generator=generator, relative_lr=relative, progress=False)
+    fit(model, loss, OptimConfig(lr=lr, relative_lr=relative), n_steps=60, generator=generator)
     assert predict_classes(model, TEXTS, pad_id=0).tolist() == labels
 
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Generator
 
-from pretrain.training import fit
-from pretrain_lab.finetuning.sequence_classification import read_states
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.finetuning.token_classification import Words, WordTagger, tag_words, tagging_loss
 
 Builder = Callable[..., Any]
@@ -29,7 +28,7 @@ def test_words_are_read_at_their_last_token(name: str, request: pytest.FixtureRe
     torch.manual_seed(0)
     tagger = WordTagger(backbone, 3).double().eval()
     scores = tagger(TEXTS, 0)
-    alone = [tagger.head(read_states(backbone, text.ids[None])[0, text.ends]) for text in TEXTS]
+    alone = [tagger.head(backbone.encode(text.ids[None])[0, text.ends]) for text in TEXTS]
     torch.testing.assert_close(scores, torch.cat(alone))
     best = [row.argmax(dim=-1).tolist() for row in alone]
     assert tag_words(tagger, TEXTS, pad_id=0, batch_size=2) == best
@@ -43,7 +42,7 @@ def test_tagger_learns_by_heart(name: str, request: pytest.FixtureRequest) -> No
     loss = tagging_loss(TEXTS, CLASSES, batch_size=2, pad_id=0)
     generator = Generator().manual_seed(0)
     assert tag_words(tagger, TEXTS, pad_id=0) != CLASSES
-    fit(tagger, loss, n_steps=80, lr=1e-2, generator=generator, progress=False)
+    fit(tagger, loss, OptimConfig(lr=1e-2), n_steps=80, generator=generator)
     assert tag_words(tagger, TEXTS, pad_id=0) == CLASSES
 
 

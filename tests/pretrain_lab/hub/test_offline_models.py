@@ -156,7 +156,7 @@ def test_blanks_are_filled_by_the_books_own_bert() -> None:
         tokenizer.cls_id, *tokenizer.encode("To be, or not to be.").tolist(), tokenizer.sep_id,
     ]  # fmt: skip
     assert (ids[1] == tokenizer.mask_id).sum() == 1
-    assert got.tokenizer.model_max_length == ours.max_len
+    assert got.tokenizer.model_max_length == ours.config.max_len
     with torch.no_grad():
         theirs = got.model(**batch).logits
         expected = ours(ids, batch["attention_mask"].bool(), segment_ids=batch["token_type_ids"])

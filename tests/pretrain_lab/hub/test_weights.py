@@ -26,15 +26,14 @@ from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
     GPT2Model,
-    T5Config,
     T5ForConditionalGeneration,
 )
+from transformers import T5Config as PublishedT5Config
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
-from pretrain.run_state import CheckpointError
-from pretrain.t5 import T5
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.t5 import T5, T5Config
 from pretrain_lab.corpora.download import fetch
 from pretrain_lab.corpora.loading import load_reviews
 from pretrain_lab.hub.config import family_of, read_config, write_config
@@ -42,6 +41,7 @@ from pretrain_lab.hub.model_specs import T5_SIZES
 from pretrain_lab.hub.name_tables import BERT_FAMILY, T5_FAMILY
 from pretrain_lab.hub.parity import agreement
 from pretrain_lab.hub.weights import from_pretrained, to_huggingface
+from pretrain_lab.run_state import CheckpointError
 
 TOLERANCE = 1e-10
 TINY_BERT = {
@@ -74,8 +74,14 @@ def make_peer(kind: type, **options: Any) -> Any:
     if kind in (GPT2LMHeadModel, GPT2Model):
         return kind(GPT2Config(**{**TINY_GPT, **options}))
     if kind is T5ForConditionalGeneration:
-        return kind(T5Config(**{**TINY_T5, **options}))
+        return kind(PublishedT5Config(**{**TINY_T5, **options}))
     return kind(BertConfig(**{**TINY_BERT, **options}))
+
+
+def make_ours(kind: type, **options: Any) -> Any:
+    """Make one of our models with 19 tokens."""
+    config = {GPT: GPTConfig, BERT: BERTConfig, T5: T5Config}[kind]
+    return kind(config(19, **options))
 
 
 def silent(line: str) -> None:
@@ -227,18 +233,17 @@ def test_the_ladder_sees_a_small_fault(save: Save) -> None:
 
 
 def test_loaded_models_are_ours_and_ready(save: Save) -> None:
-    """Evaluation mode, tied weights, all positions trained, nothing drawn on the way."""
+    """Evaluation mode, tied weights, all parameters filled, nothing drawn on the way."""
     _, folder = save(BertForMaskedLM, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2)
     state = torch.get_rng_state()
     model = from_pretrained(str(folder), report=silent)
     assert torch.equal(torch.get_rng_state(), state)
     assert type(model) is BERT
     assert not model.training
-    assert model.head.output_weight is model.embeddings.token.weight
-    assert int(model.embeddings.trained_len) == model.max_len == 10
-    assert model.options["dropout_prob"] == 0.2
+    assert model.head.output_weight is None  # the embedding matrix is used
+    assert (model.config.max_len, model.config.dropout) == (10, 0.2)
     assert all(p.requires_grad and not p.is_meta for p in model.parameters())
-    twin = BERT(**model.options).double()
+    twin = BERT(model.config).double()
     twin.load_state_dict(model.state_dict())
 
 
@@ -521,7 +526,7 @@ def test_a_truncated_file_is_named(save: Save, share: float) -> None:
         ({"model_type": "bert", "auto_map": {"AutoModel": "own.py"}}, "auto_map = None"),
         (
             {"model_type": "bert", "hidden_dropout_prob": 0.0},
-            "one probability of dropout, got {'hidden_dropout_prob': 0.0, .*; pass dropout_prob",
+            "one probability of dropout, got {'hidden_dropout_prob': 0.0, .*; pass dropout",
         ),
         (
             {"model_type": "gpt2", "scale_attn_weights": False},
@@ -576,11 +581,11 @@ def test_sizes_that_do_not_fit_each_other(save: Save) -> None:
 def test_dropout_may_be_chosen(save: Save) -> None:
     """One probability instead of several; it changes training only."""
     _, folder = save(GPT2LMHeadModel, attn_pdrop=0.3)
-    with pytest.raises(ValueError, match="pass dropout_prob"):
+    with pytest.raises(ValueError, match="pass dropout"):
         from_pretrained(folder)
-    model = from_pretrained(folder, dropout_prob=0.5)
-    assert model.options["dropout_prob"] == 0.5
-    assert torch.equal(model(IDS), from_pretrained(folder, dropout_prob=0.0)(IDS))
+    model = from_pretrained(folder, dropout=0.5)
+    assert model.config.dropout == 0.5
+    assert torch.equal(model(IDS), from_pretrained(folder, dropout=0.0)(IDS))
 
 
 # --- the way back -----------------------------------------------------------------------------
@@ -594,7 +599,7 @@ def test_dropout_may_be_chosen(save: Save) -> None:
         (GPT, {"tie_head": False, "d_ff": 20, "norm_eps": 1e-3}),
         (BERT, {"n_segments": 2}),
         (BERT, {"n_segments": 3, "tie_head": False, "activation": "relu", "d_ff": 20}),
-        (BERT, {"n_segments": 0, "dropout_prob": 0.3}),
+        (BERT, {"n_segments": 0, "dropout": 0.3}),
         (T5, {}),
         (T5, {"d_head": 5, "gated": True, "activation": "gelu", "n_buckets": 8}),
         (T5, {"tie_head": False, "gated": True, "activation": "gelu_tanh", "max_distance": 50}),
@@ -610,7 +615,7 @@ def test_round_trip(
     """`transformers` loads what we write, whole; it agrees; and we load it again."""
     sizes: dict[str, Any] = {"d_model": 12, "n_layers": 2, "n_heads": 3}
     sizes |= {} if kind is T5 else {"max_len": 10}
-    model: Any = scramble(kind(19, **{**sizes, **options}))
+    model: Any = scramble(make_ours(kind, **{**sizes, **options}))
     config, state = to_huggingface(model, tmp_path / "deep" / "written")
     peers = {GPT: GPT2LMHeadModel, BERT: BertForMaskedLM, T5: T5ForConditionalGeneration}
     peer, loading = peers[kind].from_pretrained(
@@ -627,8 +632,8 @@ def test_round_trip(
     climb(model, peer, inputs)
 
     again = from_pretrained(tmp_path / "deep" / "written", report=silent)
-    same = {name: value for name, value in model.options.items() if value}
-    assert {name: again.options[name] for name in same} == same
+    same = {name: value for name, value in vars(model.config).items() if value}
+    assert {name: vars(again.config)[name] for name in same} == same
     assert torch.equal(again(**inputs), model(**inputs))
     for tensor in state.values():
         tensor.zero_()  # what is returned are copies
@@ -659,7 +664,7 @@ def test_models_that_they_do_not_have(
     tmp_path: Path, kind: type, options: dict[str, Any], message: str
 ) -> None:
     """Option and value are named, and nothing is written."""
-    model = kind(19, d_model=12, n_layers=2, n_heads=3, max_len=10, **options)
+    model = make_ours(kind, d_model=12, n_layers=2, n_heads=3, max_len=10, **options)
     with pytest.raises(ValueError, match=message):
         to_huggingface(model, tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -677,7 +682,7 @@ def test_configurations_go_both_ways(kind: type) -> None:
     extra = {} if kind is T5ForConditionalGeneration else {"initializer_range": 0.03}
     config = make_peer(kind, **extra).config.to_dict()
     family, options = read_config(config)
-    back = write_config(family.model(**options))
+    back = write_config(family.model(family.config(**options)))
     config["n_inner"] = 48  # None means 4 D
     for theirs in [*(name for name, _ in family.options.values()), *family.dropouts]:
         assert back[theirs] == config[theirs], theirs
@@ -710,7 +715,7 @@ def test_published_sizes(config: dict[str, Any], expected: int) -> None:
     """Our classes have as many parameters as the published models, to the last one."""
     family, options = read_config(config)
     with torch.device("meta"):
-        model = family.model(**options)
+        model = family.model(family.config(**options))
     assert sum(p.numel() for p in model.parameters()) == expected
 
 
@@ -727,9 +732,9 @@ def test_published_sizes(config: dict[str, Any], expected: int) -> None:
 def test_published_sizes_of_t5(name: str, expected: int) -> None:
     """The same, by way of the configuration that such a model would be written with."""
     with torch.device("meta"):
-        config = write_config(T5(32_128, **T5_SIZES[name]))
+        config = write_config(T5(T5Config(32_128, **T5_SIZES[name])))
         family, options = read_config(config)
-        model = family.model(**options)
+        model = family.model(family.config(**options))
     assert sum(p.numel() for p in model.parameters()) == expected
 
 

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Generator, Tensor, nn
 
-from pretrain.gpt import GPT
-from pretrain.objectives import causal_lm_loss
-from pretrain.training import fit
+from pretrain.generation import Sampling, generate
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.objectives import CausalLM
+from pretrain.training import OptimConfig, fit
 from pretrain_lab.infilling.fill_in_the_middle import (
     ORDERS,
+    FillInTheMiddleLM,
     Markers,
-    fill_middle,
     fim_batch,
-    fim_loss,
     middle_log_probs,
     move_middle,
     random_cuts,
@@ -110,15 +110,15 @@ def test_a_seed_gives_the_windows_of_earlier_runs() -> None:
 def test_without_transformation_it_is_the_causal_loss(tiny_gpt: Callable[..., GPT]) -> None:
     """The objective is the ordinary one: same windows, same number."""
     model, ids = tiny_gpt(), torch.randint(7, (100,), generator=seeded())
-    plain = causal_lm_loss(ids, batch_size=4, seq_len=8)(model, seeded())
-    none = fim_loss(ids, batch_size=4, seq_len=8, markers=MARKERS, fim_prob=0.0)(model, seeded())
-    assert torch.equal(none, plain)
+    plain = CausalLM(ids, batch_size=4, seq_len=8)
+    none = FillInTheMiddleLM(ids, batch_size=4, seq_len=8, markers=MARKERS, fim_prob=0.0)
+    assert torch.equal(none(model, seeded()), plain(model, seeded()))
 
 
 def test_all_tokens_count_and_none_sees_the_future(tiny_gpt: Callable[..., GPT]) -> None:
     """The loss of transformed windows is that of each token given those before it."""
     model, ids = tiny_gpt(), torch.randint(7, (100,), generator=seeded())
-    loss = fim_loss(ids, batch_size=3, seq_len=9, markers=MARKERS, fim_prob=1.0)
+    loss = FillInTheMiddleLM(ids, batch_size=3, seq_len=9, markers=MARKERS, fim_prob=1.0)
     generator = seeded()
     starts = torch.randint(91, (3,), generator=generator)
     mixed = fim_batch(ids.unfold(0, 10, 1)[starts], MARKERS, fim_prob=1.0, generator=generator)
@@ -137,39 +137,13 @@ def test_the_order_reaches_the_windows(tiny_gpt: Callable[..., GPT], order: str)
     model, ids = tiny_gpt(), torch.randint(7, (100,), generator=seeded())
     read: list[torch.Tensor] = []
     model.embeddings.register_forward_hook(lambda _, args, out: read.append(args[0]))
-    fim_loss(ids, batch_size=3, seq_len=9, markers=MARKERS, fim_prob=1.0, order=order)(
+    FillInTheMiddleLM(ids, batch_size=3, seq_len=9, markers=MARKERS, fim_prob=1.0, order=order)(
         model, seeded()
     )
     generator = seeded()
     windows = ids.unfold(0, 10, 1)[torch.randint(91, (3,), generator=generator)]
     mixed = fim_batch(windows, MARKERS, fim_prob=1.0, generator=generator, order=order)
     assert torch.equal(read[0], mixed[:, :-1])
-
-
-def test_settings_name_all_that_decides() -> None:
-    """A resume compares them; half of the windows are transformed unless asked otherwise."""
-    ids = torch.arange(7)
-    loss = fim_loss(ids, batch_size=3, seq_len=9, markers=MARKERS)
-    settings = loss.settings  # type: ignore[attr-defined]
-    assert {name: value for name, value in settings.items() if name != "ids_sha256"} == {
-        "kind": "fim", "batch_size": 3, "seq_len": 9, "markers": [10, 9, 8, 7], "fim_prob": 0.5,
-        "order": "psm",
-    }  # fmt: skip
-    other = fim_loss(ids + 1, batch_size=3, seq_len=9, markers=MARKERS)
-    assert other.settings["ids_sha256"] != settings["ids_sha256"]  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("options", "defaults"),
-    [({}, {"fim_prob": 0.5, "order": "psm"}), ({"fim_prob": 0.3, "order": "spm"}, {})],
-)
-def test_the_loss_notes_every_setting(options: dict, defaults: dict) -> None:
-    """All that decides on a batch, defaults included, beside the hash of the text."""
-    sizes = {"batch_size": 2, "seq_len": 8}
-    loss = fim_loss(torch.arange(7), markers=MARKERS, **sizes, **options)
-    noted = dict(loss.settings)  # type: ignore[attr-defined]
-    assert len(noted.pop("ids_sha256")) == 16
-    assert noted == {"kind": "fim", "markers": [10, 9, 8, 7], **sizes, **options, **defaults}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +159,7 @@ def test_refusals() -> None:
     """Orders, shares and windows that do not fit."""
     text = torch.tensor([1, 2, 3])
     with pytest.raises(ValueError, match="expected an order from"):
-        fim_loss(text, batch_size=1, seq_len=2, markers=MARKERS, order="mps")
+        FillInTheMiddleLM(text, batch_size=1, seq_len=2, markers=MARKERS, order="mps")
     for windows in (text[None], torch.zeros(1, 4), torch.zeros(1, 5, 5), torch.zeros(9)):
         with pytest.raises(ValueError, match="expected fim_prob in"):
             fim_batch(windows, MARKERS, fim_prob=0.5, generator=seeded())
@@ -193,24 +167,18 @@ def test_refusals() -> None:
         fim_batch(text.repeat(2, 3), MARKERS, fim_prob=1.5, generator=seeded())
 
 
-INFILLING_MARKERS = Markers(prefix=10, suffix=9, middle=8, end=7)
 V = 11
-
-
-def infilling_seeded(seed: int = 0) -> Generator:
-    """Give a generator."""
-    return torch.Generator().manual_seed(seed)
 
 
 def test_by_hand() -> None:
     """Prefix, suffix, middle, each behind its marker; a batch row by row."""
     text = torch.tensor([1, 2, 3, 4, 5])
-    assert move_middle(text, 1, 3, INFILLING_MARKERS).tolist() == [10, 1, 9, 4, 5, 8, 2, 3, 7]
-    assert move_middle(text, 0, 0, INFILLING_MARKERS).tolist() == [10, 9, 1, 2, 3, 4, 5, 8, 7]
-    assert move_middle(text, 0, 5, INFILLING_MARKERS).tolist() == [10, 9, 8, 1, 2, 3, 4, 5, 7]
-    spm = move_middle(text, 1, 3, INFILLING_MARKERS, order="spm")
+    assert move_middle(text, 1, 3, MARKERS).tolist() == [10, 1, 9, 4, 5, 8, 2, 3, 7]
+    assert move_middle(text, 0, 0, MARKERS).tolist() == [10, 9, 1, 2, 3, 4, 5, 8, 7]
+    assert move_middle(text, 0, 5, MARKERS).tolist() == [10, 9, 8, 1, 2, 3, 4, 5, 7]
+    spm = move_middle(text, 1, 3, MARKERS, order="spm")
     assert spm.tolist() == [10, 9, 4, 5, 8, 1, 2, 3, 7]
-    both = move_middle(text.repeat(2, 1), 1, 3, INFILLING_MARKERS)
+    both = move_middle(text.repeat(2, 1), 1, 3, MARKERS)
     assert both.tolist() == [[10, 1, 9, 4, 5, 8, 2, 3, 7]] * 2
 
 
@@ -220,10 +188,10 @@ def test_invertible(tokens: list[int], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(tokens)))
     end = data.draw(st.integers(start, len(tokens)))
     order = data.draw(st.sampled_from(ORDERS))
-    moved = move_middle(torch.tensor(tokens), start, end, INFILLING_MARKERS, order=order)
-    assert sorted(moved.tolist()) == sorted([*tokens, *INFILLING_MARKERS])
-    assert restore_middle(moved, INFILLING_MARKERS).tolist() == tokens
-    assert restore_middle(moved[:-1], INFILLING_MARKERS).tolist() == tokens
+    moved = move_middle(torch.tensor(tokens), start, end, MARKERS, order=order)
+    assert sorted(moved.tolist()) == sorted([*tokens, *MARKERS])
+    assert restore_middle(moved, MARKERS).tolist() == tokens
+    assert restore_middle(moved[:-1], MARKERS).tolist() == tokens
 
 
 @pytest.mark.parametrize(
@@ -232,7 +200,7 @@ def test_invertible(tokens: list[int], data: st.DataObject) -> None:
 def test_what_cannot_be_restored(ids: list[int]) -> None:
     """Markers that are missing, in another order, late or repeated."""
     with pytest.raises(ValueError, match="expected the markers"):
-        restore_middle(torch.tensor(ids), INFILLING_MARKERS)
+        restore_middle(torch.tensor(ids), MARKERS)
 
 
 @torch.no_grad()
@@ -241,77 +209,32 @@ def test_scores_of_a_middle(tiny_gpt: Callable[..., GPT], order: str) -> None:
     """Each token of the middle and its end, given prefix, suffix and the middle so far."""
     model = tiny_gpt()
     text = torch.tensor([[1, 2, 3, 4, 5], [6, 5, 4, 3, 2]])
-    out = middle_log_probs(model, text, 2, 4, INFILLING_MARKERS, order=order, batch_size=1)
+    out = middle_log_probs(model, text, 2, 4, MARKERS, order=order, batch_size=1)
     assert out.shape == (2, 3)
-    moved = move_middle(text, 2, 4, INFILLING_MARKERS, order=order)
+    moved = move_middle(text, 2, 4, MARKERS, order=order)
     for row in range(2):
         for column, t in enumerate((6, 7, 8)):
             expected = model(moved[row : row + 1, :t])[0, -1].log_softmax(dim=-1)[moved[row, t]]
             assert torch.allclose(out[row, column], expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, [10, 1, 2, 9, 3, 8]),
-        ({"order": "psm"}, [10, 1, 2, 9, 3, 8]),
-        ({"order": "spm"}, [10, 9, 3, 8, 1, 2]),
-    ],
-)
-def test_the_prompt_is_an_open_middle(
-    tiny_gpt: Callable[..., GPT], options: dict[str, str], expected: list[int]
-) -> None:
-    """The first pass reads the parts in the order asked for, up to where the middle begins."""
-    model = tiny_gpt()
-    seen: list[list[int]] = []
-    model.embeddings.register_forward_pre_hook(lambda _, args: seen.append(args[0][0].tolist()))
-    fill_middle(model, [1, 2], [3], 2, markers=INFILLING_MARKERS, greedy=True, **options)
-    assert seen[0] == expected
-
-
-@torch.no_grad()
-def test_writing_stops_at_the_end_marker(tiny_gpt: Callable[..., GPT]) -> None:
-    """A model that always ends writes one token, which is not part of the middle."""
-    model = tiny_gpt()
-    model.final_norm.bias.copy_(50 * model.embeddings.token.weight[INFILLING_MARKERS.end])
-    n_passes = []
-    model.embeddings.register_forward_hook(lambda *_: n_passes.append(1))
-    written = fill_middle(model, [1, 2], [3], 4, markers=INFILLING_MARKERS, greedy=True)
-    assert written.tolist() == []
-    assert len(n_passes) == 1
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_gpt_learns_to_look_at_the_suffix(order: str) -> None:
     """A text repeats one letter, and only what follows the missing start says which."""
     torch.manual_seed(0)
-    model = GPT(V, d_model=16, n_layers=2, n_heads=2, max_len=12, init_std=0.1)
+    model = GPT(GPTConfig(V, d_model=16, n_layers=2, n_heads=2, max_len=12, init_std=0.1))
 
     def loss(model: nn.Module, generator: Generator) -> torch.Tensor:
         """Draw texts of one repeated letter and hide the first three tokens."""
         letters = torch.randint(7, (32, 1), generator=generator)
-        moved = move_middle(letters.expand(-1, 6), 0, 3, INFILLING_MARKERS, order=order)
+        moved = move_middle(letters.expand(-1, 6), 0, 3, MARKERS, order=order)
         logits = model(moved[:, :-1])
         return nn.functional.cross_entropy(logits.flatten(0, 1), moved[:, 1:].flatten())
 
-    fit(model, loss, n_steps=200, lr=1e-2, n_warmup=20, generator=infilling_seeded())
-    written = fill_middle(
-        model, [], [4, 4, 4], 4, markers=INFILLING_MARKERS, order=order, greedy=True
-    )
-    assert written.tolist() == [4, 4, 4]  # it stopped by itself
-    cut = fill_middle(model, [], [4, 4, 4], 2, markers=INFILLING_MARKERS, order=order, greedy=True)
-    assert cut.tolist() == [4, 4]
-    sampled = fill_middle(
-        model,
-        [],
-        [6, 6, 6],
-        4,
-        markers=INFILLING_MARKERS,
-        order=order,
-        top_k=1,
-        generator=infilling_seeded(),
-    )
-    assert sampled.tolist() == [6, 6, 6]
+    fit(model, loss, OptimConfig(lr=1e-2, n_warmup=20), n_steps=200, generator=seeded())
+    prompt = move_middle(torch.tensor([[4, 4, 4], [6, 6, 6]]), 0, 0, MARKERS, order=order)[:, :-1]
+    written = generate(model, prompt, 4, Sampling(greedy=True))[:, prompt.shape[1] :]
+    assert written.tolist() == [[4, 4, 4, MARKERS.end], [6, 6, 6, MARKERS.end]]
 
 
 def test_infilling_refusals(tiny_gpt: Callable[..., GPT]) -> None:
@@ -321,19 +244,14 @@ def test_infilling_refusals(tiny_gpt: Callable[..., GPT]) -> None:
         with pytest.raises(
             ValueError, match=rf"<= end <= 3, the text's length, got {start}, {end}"
         ):
-            move_middle(text, start, end, INFILLING_MARKERS)
+            move_middle(text, start, end, MARKERS)
     with pytest.raises(ValueError, match="got a single number"):
-        move_middle(text[0], 0, 0, INFILLING_MARKERS)
+        move_middle(text[0], 0, 0, MARKERS)
     with pytest.raises(ValueError, match=r"expected ids \(T,\), got shape \(1, 3\)"):
-        restore_middle(text[None], INFILLING_MARKERS)
-    for sides in (([[1]], [2]), ([1], [[2]])):
-        with pytest.raises(ValueError, match=r"expected prefix \(P,\) and suffix \(S,\)"):
-            fill_middle(tiny_gpt(), *sides, 2, markers=INFILLING_MARKERS, greedy=True)
+        restore_middle(text[None], MARKERS)
     with pytest.raises(ValueError, match=r"without markers, got \[9\]"):
-        move_middle(torch.tensor([1, 9]), 0, 1, INFILLING_MARKERS)
+        move_middle(torch.tensor([1, 9]), 0, 1, MARKERS)
     with pytest.raises(ValueError, match="expected an order from"):
-        move_middle(text, 1, 2, INFILLING_MARKERS, order="mps")
+        move_middle(text, 1, 2, MARKERS, order="mps")
     with pytest.raises(ValueError, match="expected windows"):
-        middle_log_probs(tiny_gpt(), text[None], 2, 2, INFILLING_MARKERS)
-    with pytest.raises(ValueError, match="expected prefix, suffix, markers and middle"):
-        fill_middle(tiny_gpt(), [1] * 6, [2] * 3, 2, markers=INFILLING_MARKERS, greedy=True)
+        middle_log_probs(tiny_gpt(), text[None], 2, 2, MARKERS)

@@ -39,7 +39,7 @@ def test_decoder_states_end_in_hidden(tiny_gpt: Callable[..., GPT], norm: str) -
     model = tiny_gpt(norm=norm)
     with torch.no_grad():
         states, maps = look_inside(model, IDS, REAL)
-        assert torch.allclose(states[-1][REAL], model.hidden(IDS, REAL)[REAL])
+        assert torch.allclose(states[-1][REAL], model.encode(IDS, REAL)[REAL])
     for weights in maps:
         assert (weights.triu(1) == 0).all()  # nothing behind the query
 

@@ -5,35 +5,39 @@ import pytest
 import torch
 from torch import Generator, Tensor
 
-from pretrain_lab.interpretability.linear_probes import Parts, control_labels, fit_probe, probe_hits
+from pretrain_lab.interpretability.linear_probes import control_labels, fit_probe
 
 
-def split(states: Tensor, labels: Tensor) -> Parts:
-    """Cut into three equal parts."""
-    pairs = list(zip(states.chunk(3), labels.chunk(3), strict=True))
-    return Parts(*pairs)
+def split(states: Tensor, labels: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """Cut into three equal parts: training, validation, test."""
+    return list(zip(states.chunk(3), labels.chunk(3), strict=True))
+
+
+def accuracy(states: Tensor, labels: Tensor) -> float:
+    """Fit a probe, choose its strength, and give the share of right answers on the test part."""
+    train, validation, test = split(states, labels)
+    return fit_probe(train, validation).hits(*test).double().mean().item()
 
 
 def test_linear_labels_are_found(generator: Generator) -> None:
     """Four classes along two directions of twenty."""
     states = torch.randn(6000, 20, generator=generator)
     labels = (states[:, 4] > 0).long() + 2 * (states[:, 7] > 0).long()
-    assert probe_hits(split(states, labels)).double().mean() > 0.9
+    assert accuracy(states, labels) > 0.9
 
 
 def test_noise_gives_chance(generator: Generator) -> None:
     """Labels that have nothing to do with the states: half, give or take 4 standard deviations."""
     states = torch.randn(3000, 10, generator=generator)
     labels = torch.randint(2, (3000,), generator=generator)
-    share = probe_hits(split(states, labels)).double().mean().item()
-    assert share == pytest.approx(0.5, abs=4 * 0.5 / 1000**0.5)
+    assert accuracy(states, labels) == pytest.approx(0.5, abs=4 * 0.5 / 1000**0.5)
 
 
 def test_a_linear_probe_cannot_do_exclusive_or(generator: Generator) -> None:
     """What is there but not linear is not found."""
     states = torch.randn(3000, 2, generator=generator)
     labels = ((states[:, 0] > 0) ^ (states[:, 1] > 0)).long()
-    assert probe_hits(split(states, labels)).double().mean() < 0.6
+    assert accuracy(states, labels) < 0.6
 
 
 def test_probe_is_ridge_regression(generator: Generator) -> None:
@@ -57,10 +61,10 @@ def test_useless_dimensions_choose_more_strength(generator: Generator) -> None:
     """More dimensions than examples: the validation data prefer a regularised probe."""
     states = torch.randn(300, 400, generator=generator)
     labels = (states[:, 0] > 0).long()
-    parts = split(states, labels)
-    probe = fit_probe(parts.train, parts.validation)
+    train, validation, _ = split(states, labels)
+    probe = fit_probe(train, validation)
     weakest = torch.linalg.lstsq(
-        parts.train[0].double(), torch.nn.functional.one_hot(parts.train[1], 2).double()
+        train[0].double(), torch.nn.functional.one_hot(train[1], 2).double()
     ).solution
     assert probe.weight.norm() < weakest.norm()
 

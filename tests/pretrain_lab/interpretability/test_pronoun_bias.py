@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pretrain.bert import BERT
+from pretrain.bert import BERT, BERTConfig
 from pretrain_lab.interpretability.pronoun_bias import (
     GROUPS,
     TEMPLATES,
@@ -22,7 +22,13 @@ def model() -> BERT:
     """An untrained model of the book's vocabulary."""
     torch.manual_seed(0)
     return BERT(
-        load_tokenizer("book_wordpiece").vocab_size, d_model=16, n_layers=1, n_heads=2, max_len=32
+        BERTConfig(
+            load_tokenizer("book_wordpiece").vocab_size,
+            d_model=16,
+            n_layers=1,
+            n_heads=2,
+            max_len=32,
+        )
     )
 
 

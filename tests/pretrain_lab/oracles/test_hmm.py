@@ -3,6 +3,7 @@
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -12,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Generator, Tensor
 
-from pretrain.objectives import IGNORE_INDEX, Corrupted, corrupt_mlm
+from pretrain.objectives import IGNORE_INDEX, MaskedBatch, corrupt_mlm
 from pretrain.span_corruption import (
     SpanCorrupted,
-    apply_spans,
+    SpanCorruption,
+    corrupt_given_spans,
     corrupt_spans,
     find_spans,
     random_noise,
@@ -32,7 +34,8 @@ from pretrain_lab.oracles.optimal_span_losses import span_oracle
 
 MASK, OFFSET = 1, 3  # ids 0..2 are special, sentinels stand above the symbols
 FIRST = 99
-CORRUPTION = {"select_prob": 0.4, "mask_prob": 0.5, "random_prob": 0.3}
+SPANS = SpanCorruption(first_sentinel_id=FIRST, n_sentinels=20)
+CORRUPTION = {"mlm_probability": 0.4, "mask_replace_prob": 0.5, "random_replace_prob": 0.3}
 
 
 def make(
@@ -188,7 +191,7 @@ def test_a_counting_source_has_no_entropy(generator: Generator) -> None:
         log_probs = blank_oracle(source, ids, places, sides=sides)
         answers = ids[torch.arange(6), places]
         assert log_probs[torch.arange(6), answers].abs().max() < 1e-12
-    cut = corrupt(ids + OFFSET, 0, noise_share=0.5, mean_span_len=2.0)
+    cut = corrupt(ids + OFFSET, 0, noise_density=0.5, mean_noise_span_length=2.0)
     assert span_oracle(source, cut, offset=OFFSET, lengths_given=True).abs().max() < 1e-12
 
 
@@ -243,7 +246,7 @@ def test_long_texts_do_not_underflow(generator: Generator) -> None:
     ids = source.sample(2, 5_000, generator=generator)
     assert causal_oracle(source, ids).sum() < -3_000
     assert blank_oracle(source, ids, torch.tensor([0, 2_500])).isfinite().all()
-    cut = corrupt(ids[:, :600] + OFFSET, 0, noise_share=0.02)
+    cut = corrupt(ids[:, :600] + OFFSET, 0, noise_density=0.02)
     assert span_oracle(source, cut, offset=OFFSET).isfinite().all()
 
 
@@ -271,7 +274,7 @@ def test_masked_places_get_distributions_and_the_entropy_rate_an_interval(
     source = make(n_states, n_symbols, seed=seed)
     draw = torch.Generator().manual_seed(seed)
     ids = source.sample(2, n, generator=draw) + OFFSET
-    rates = {"select_prob": 1.0, "mask_prob": 0.6, "random_prob": 0.2}
+    rates = {"mlm_probability": 1.0, "mask_replace_prob": 0.6, "random_replace_prob": 0.2}
     read, labels, _ = corrupt_mlm(
         ids, mask_id=1, vocab_size=n_symbols + OFFSET, special_ids=range(OFFSET),
         generator=draw, **rates,
@@ -318,14 +321,14 @@ def test_masked_by_enumeration(p: float, m: float, r: float) -> None:
         labels[0, i] = OFFSET
         got = masked_oracle(
             source, corrupted, labels, mask_id=MASK, offset=OFFSET,
-            select_prob=p, mask_prob=m, random_prob=r,
+            mlm_probability=p, mask_replace_prob=m, random_replace_prob=r,
         )  # fmt: skip
         assert torch.allclose(got[0].exp(), weight / weight.sum(), rtol=0, atol=1e-12)
         n_checked += 1
     assert n_checked >= 27
 
 
-def corrupted_batch(source: HiddenMarkovSource, n: int, seq_len: int) -> Corrupted:
+def corrupted_batch(source: HiddenMarkovSource, n: int, seq_len: int) -> MaskedBatch:
     """Sample and corrupt with the package's own function."""
     generator = torch.Generator().manual_seed(3)
     return corrupt_mlm(
@@ -372,7 +375,11 @@ def test_masked_oracle_knows_how_sure_it_is() -> None:
     entropy = -(best.exp() * best).sum(dim=1)
     _, low, high = gap_interval(-best[pick] - entropy, rows, z=4.0)
     assert low < 0 < high
-    for changed in ({"select_prob": 0.05}, {"random_prob": 0.05}, {"random_prob": 0.49}):
+    for changed in (
+        {"mlm_probability": 0.05},
+        {"random_replace_prob": 0.05},
+        {"random_replace_prob": 0.49},
+    ):
         assert gap_interval(losses(**changed) - losses(), rows, z=4.0)[1] > 0
 
 
@@ -384,8 +391,8 @@ def test_a_masked_blank_in_a_text_that_is_never_random() -> None:
     options: dict[str, Any] = {
         "mask_id": MASK,
         "offset": OFFSET,
-        "mask_prob": 1.0,
-        "random_prob": 0.0,
+        "mask_replace_prob": 1.0,
+        "random_replace_prob": 0.0,
     }
     labels = torch.where(one == MASK, text, IGNORE_INDEX)
     got = masked_oracle(source, one, labels, **options)
@@ -400,9 +407,7 @@ def test_a_masked_blank_in_a_text_that_is_never_random() -> None:
 def corrupt(ids: Tensor, seed: int, **options: Any) -> SpanCorrupted:
     """Cut random spans out with the package's own function."""
     generator = torch.Generator().manual_seed(seed)
-    return corrupt_spans(
-        ids, first_sentinel_id=FIRST, n_sentinels=20, generator=generator, **options
-    )
+    return corrupt_spans(ids, replace(SPANS, **options), generator=generator)
 
 
 def stack(rows: list[SpanCorrupted]) -> SpanCorrupted:
@@ -439,9 +444,7 @@ def test_spans_by_enumeration(seq_len: int, lengths_given: bool) -> None:
     cases = []
     for text, prob in all_probs(source, seq_len).items():
         for spans in admissible_spans(seq_len):
-            cut = apply_spans(
-                torch.tensor(text) + OFFSET, spans, first_sentinel_id=FIRST, n_sentinels=20
-            )
+            cut = corrupt_given_spans(torch.tensor(text) + OFFSET, spans, SPANS)
             known = (tuple(cut.inputs.tolist()), tuple(spans) if lengths_given else None)
             target = tuple(cut.targets.tolist())
             cases.append((known, target, cut))
@@ -468,7 +471,7 @@ def test_the_enumerated_spans_are_those_of_the_sampler(generator: Generator) -> 
     for seq_len, (n_noise, n_spans) in COUNTS.items():
         share, mean_len = n_noise / seq_len, n_noise / n_spans
         noise = random_noise(
-            n, seq_len, generator=generator, noise_share=share, mean_span_len=mean_len
+            n, seq_len, generator=generator, noise_density=share, mean_noise_span_length=mean_len
         )
         codes = noise.long() @ (2 ** torch.arange(seq_len))
         spans_of = admissible_spans(seq_len)
@@ -484,7 +487,7 @@ def test_a_row_sums_over_all_ways_to_place_the_gaps(generator: Generator) -> Non
     """On a longer text: log P(text) - log of the sum of P(kept tokens) with gaps of any lengths."""
     source = make(5, 7, seed=11)
     ids = source.sample(1, 40, generator=generator)
-    cut = corrupt(ids + OFFSET, 4, noise_share=0.25)  # 10 tokens in 3 spans
+    cut = corrupt(ids + OFFSET, 4, noise_density=0.25)  # 10 tokens in 3 spans
     spans = find_spans(cut.noise[0])
     kept_from = [0, *(end for _, end in spans[:-1])]
     pieces = [ids[:, a:b] for a, (b, _) in zip(kept_from, spans, strict=True)]
@@ -506,7 +509,7 @@ def test_every_ending_is_certain(final_sentinel: bool, eos_id: int | None) -> No
     """What closes the target costs nothing, and the rest does not depend on it."""
     source = make(4, 6)
     ids = source.sample(5, 20, generator=torch.Generator().manual_seed(1)) + OFFSET
-    options: dict[str, Any] = {"noise_share": 0.3, "mean_span_len": 2.0}
+    options: dict[str, Any] = {"noise_density": 0.3, "mean_noise_span_length": 2.0}
     plain = span_oracle(source, corrupt(ids, 2, final_sentinel=False, **options), offset=OFFSET)
     cut = corrupt(ids, 2, final_sentinel=final_sentinel, eos_id=eos_id, **options)
     got = span_oracle(source, cut, offset=OFFSET)
@@ -521,7 +524,7 @@ def test_one_span_of_one_token_is_the_single_blank() -> None:
     """Its length is known, for one token is cut out, so T5 is asked what BERT is asked."""
     source = make(4, 6)
     ids = source.sample(9, 7, generator=torch.Generator().manual_seed(1))
-    cut = corrupt(ids + OFFSET, 3, noise_share=0.1)
+    cut = corrupt(ids + OFFSET, 3, noise_density=0.1)
     expected = blank_oracle(source, ids, torch.full((9,), 6))[torch.arange(9), ids[:, 6]]
     for lengths_given in (True, False):
         got = span_oracle(source, cut, offset=OFFSET, lengths_given=lengths_given)
@@ -537,7 +540,7 @@ def test_any_spans_have_a_probability(n: int, share: float, mean_len: float, see
     """
     source = make(3, 4, seed=seed)
     ids = source.sample(3, n, generator=torch.Generator().manual_seed(seed))
-    cut = corrupt(ids + OFFSET, seed, noise_share=share, mean_span_len=mean_len)
+    cut = corrupt(ids + OFFSET, seed, noise_density=share, mean_noise_span_length=mean_len)
     unknown = span_oracle(source, cut, offset=OFFSET)
     known = span_oracle(source, cut, offset=OFFSET, lengths_given=True)
     assert unknown.isfinite().all()
@@ -552,7 +555,7 @@ def test_given_lengths_work_with_roll() -> None:
     """A rolled pattern may differ in length between rows; padding scores 0."""
     source = make(4, 6)
     ids = source.sample(40, 24, generator=torch.Generator().manual_seed(1)) + OFFSET
-    cut = corrupt(ids, 0, roll=True, noise_share=0.4)
+    cut = corrupt(ids, 0, random_roll=True, noise_density=0.4)
     assert not cut.target_mask.all()
     got = span_oracle(source, cut, offset=OFFSET, lengths_given=True)
     assert (got[~cut.target_mask] == 0).all()
@@ -619,10 +622,10 @@ def test_bad_sizes(generator: Generator) -> None:
     for sizes in ((0, 3), (3, 0)):
         with pytest.raises(ValueError, match="n_states, n_symbols >= 1"):
             random_source(*sizes, generator=generator)
-    with pytest.raises(ValueError, match="sharpness >= 0"):
-        make(emission_sharpness=-1.0)
-    with pytest.raises(ValueError, match="sharpness >= 0"):
-        make(transition_sharpness=-1.0)
+    for wrong in (-1.0, math.inf):  # an infinite one would make NaN, and no start could be found
+        for name in ("transition_sharpness", "emission_sharpness"):
+            with pytest.raises(ValueError, match="sharpness >= 0"):
+                make(**{name: wrong})
     with pytest.raises(ValueError, match="one stationary distribution"):
         stationary_start(torch.eye(2))
     for n, seq_len in ((0, 3), (3, 0)):
@@ -676,16 +679,16 @@ def test_bad_masked_batches() -> None:
     with pytest.raises(ValueError, match="at least one label"):
         masked_oracle(source, ids, torch.full_like(ids, IGNORE_INDEX), **options)
     for bad in (
-        {"select_prob": 0.0},
-        {"mask_prob": 0.9, "random_prob": 0.2},
-        {"random_prob": -0.1},
+        {"mlm_probability": 0.0},
+        {"mask_replace_prob": 0.9, "random_replace_prob": 0.2},
+        {"random_replace_prob": -0.1},
     ):
-        with pytest.raises(ValueError, match="expected select_prob"):
+        with pytest.raises(ValueError, match="expected mlm_probability"):
             masked_oracle(source, ids, labels, **options, **bad)
     with pytest.raises(ValueError, match="expected symbols"):
         masked_oracle(source, torch.tensor([[0, MASK, 5]]), labels, **options)
     with pytest.raises(ValueError, match="corruption can produce"):
-        masked_oracle(source, ids, ids, **options, mask_prob=1.0, random_prob=0.0)
+        masked_oracle(source, ids, ids, **options, mask_replace_prob=1.0, random_replace_prob=0.0)
 
 
 def test_bad_span_batches() -> None:
@@ -696,8 +699,8 @@ def test_bad_span_batches() -> None:
         span_oracle(source, corrupt(ids[0], 0), offset=OFFSET)
     with pytest.raises(ValueError, match=r"expected the symbols 9..11"):
         span_oracle(source, corrupt(ids, 0), offset=9)
-    first = apply_spans(ids[0], [(1, 2), (7, 8)], first_sentinel_id=FIRST, n_sentinels=20)
-    second = apply_spans(ids[1], [(6, 8)], first_sentinel_id=FIRST, n_sentinels=20)
+    first = corrupt_given_spans(ids[0], [(1, 2), (7, 8)], SPANS)
+    second = corrupt_given_spans(ids[1], [(6, 8)], SPANS)
     second = SpanCorrupted(
         torch.cat([second.inputs, torch.tensor([0])]),
         torch.cat([second.targets, torch.tensor([0])]),
@@ -707,12 +710,6 @@ def test_bad_span_batches() -> None:
     )
     with pytest.raises(ValueError, match="equal counts in all rows"):
         span_oracle(source, stack([first, second]), offset=OFFSET)
-
-
-def test_an_infinite_sharpness_is_refused() -> None:
-    """It made NaN of the first matrix, of which no start can be found."""
-    with pytest.raises(ValueError, match="sharpness >= 0, got 2, 2, inf"):
-        random_source(2, 2, generator=torch.Generator(), transition_sharpness=float("inf"))
 
 
 def test_a_start_belongs_to_a_chain() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from pretrain.gpt import GPT
+from pretrain.gpt import GPT, GPTConfig
 from pretrain_lab.prompting.answer_scoring import (
     CachedReader,
     PlainReader,
@@ -48,7 +48,7 @@ def decoder() -> Any:
 def gpt() -> GPT:
     """A tiny GPT of this book."""
     torch.manual_seed(2)
-    return GPT(VOCAB, d_model=8, n_layers=2, n_heads=2, max_len=16, init_std=0.7).eval()
+    return GPT(GPTConfig(VOCAB, d_model=8, n_layers=2, n_heads=2, max_len=16, init_std=0.7)).eval()
 
 
 def one_by_one(logits: Any, prefix: list[int]) -> Tensor:

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from pretrain.bert import BERT
-from pretrain.evaluation import blank_log_probs, left_log_probs
+from pretrain.evaluation import cloze_log_probs, left_log_probs
 from pretrain.gpt import GPT
-from pretrain.span_corruption import apply_spans
+from pretrain.span_corruption import SpanCorruption, corrupt_given_spans
 from pretrain.t5 import T5
 from pretrain_lab.scoring.spans import (
     bert_span_log_probs,
@@ -63,9 +63,8 @@ def test_t5_writes_the_span_and_closes_it(tiny_t5: Callable[..., T5]) -> None:
     )
     assert out.shape == (3, 3)
     for row, window in enumerate(WINDOWS):
-        cut = apply_spans(
-            window, [(START, END)], first_sentinel_id=SENTINELS[0], n_sentinels=2, eos_id=8
-        )
+        spans = SpanCorruption(first_sentinel_id=SENTINELS[0], n_sentinels=2, eos_id=8)
+        cut = corrupt_given_spans(window, [(START, END)], spans)
         hidden = hide_span(window[None], START, END, sentinel_id=SENTINELS[0], eos_id=8)
         assert torch.equal(hidden[0], cut.inputs)
         read = torch.cat([torch.tensor([7]), cut.targets])
@@ -83,7 +82,7 @@ def test_a_span_of_one_token_is_a_blank(
     one = (WINDOWS, START, START + 1)
     left = left_log_probs(gpt, WINDOWS, places).gather(1, answers)
     assert torch.allclose(gpt_span_log_probs(gpt, *one), left, **CLOSE)
-    masked = blank_log_probs(bert, WINDOWS, places, mask_id=1).gather(1, answers)
+    masked = cloze_log_probs(bert, WINDOWS, places, mask_id=1).gather(1, answers)
     assert torch.allclose(bert_span_log_probs(bert, *one, mask_id=1), masked, **CLOSE)
     dist = sentinel_log_probs(t5, WINDOWS, START, sentinel_id=SENTINELS[0], batch_size=2)
     assert torch.allclose(dist.exp().sum(dim=1), torch.ones(3, dtype=torch.float64))

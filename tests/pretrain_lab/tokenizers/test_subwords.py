@@ -4,7 +4,6 @@
 import json
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,9 +13,9 @@ from tokenizers import Tokenizer, models
 from torch import Generator
 
 from experiments.book_models import vocabularies
-from pretrain.gpt import GPT
+from pretrain.gpt import GPT, GPTConfig
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
-from pretrain.span_corruption import corrupt_spans, restore_spans
+from pretrain.span_corruption import SpanCorruption, corrupt_spans, fill_spans
 from pretrain_lab.checkpoints import load_model, save_model
 from pretrain_lab.corpora.cleaning import PLAY_ALPHABET
 from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
@@ -189,23 +188,21 @@ def test_objectives_take_its_ids(generator: Generator) -> None:
     ids = BOOK.encode(load_shakespeare("validation")[0].text[:2000])
     corrupted = corrupt_mlm(
         ids[None], mask_id=BOOK.mask_id, vocab_size=BOOK.vocab_size,
-        special_ids=BOOK.special_ids, generator=generator, select_prob=0.5,
+        special_ids=BOOK.special_ids, generator=generator, mlm_probability=0.5,
     )  # fmt: skip
     drawn = corrupted.ids[(corrupted.labels != IGNORE_INDEX) & (corrupted.ids != BOOK.mask_id)]
     assert not set(drawn.tolist()) & set(BOOK.special_ids)
-    spans: dict[str, Any] = {
-        "first_sentinel_id": BOOK.sentinel_ids[0],
-        "n_sentinels": len(BOOK.sentinel_ids),
-        "eos_id": BOOK.eos_id,
-    }
-    cut = corrupt_spans(ids, generator=generator, pad_id=BOOK.pad_id, **spans)
+    spans = SpanCorruption(
+        BOOK.sentinel_ids[0], len(BOOK.sentinel_ids), eos_id=BOOK.eos_id, pad_id=BOOK.pad_id
+    )
+    cut = corrupt_spans(ids, spans, generator=generator)
     assert BOOK.decode(cut.inputs).count("<extra_id_0>") == 1
-    assert torch.equal(restore_spans(cut.inputs, cut.targets, **spans), ids)
+    assert torch.equal(fill_spans(cut.inputs, cut.targets, spans), ids)
 
 
 def test_a_saved_model_keeps_its_subwords(tmp_path: Path) -> None:
     """`load_model` gives back the kind of tokeniser that `save_model` was given."""
-    model = GPT(BOOK.vocab_size, d_model=8, n_layers=1, n_heads=2, max_len=8)
+    model = GPT(GPTConfig(BOOK.vocab_size, d_model=8, n_layers=1, n_heads=2, max_len=8))
     save_model(tmp_path / "m.safetensors", model, BOOK, {})
     _, tokenizer = load_model(tmp_path / "m.safetensors")
     assert isinstance(tokenizer, SubwordTokenizer)

@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from train_runs import write_toml
 
-from pretrain_lab.train.config import check_config, describe_options, load_config
-from pretrain_lab.train.objectives import KINDS
+from pretrain.t5 import T5
+from pretrain.training import OptimConfig
+from pretrain_lab.paths import ROOT
+from pretrain_lab.train.__main__ import describe_options, main
+from pretrain_lab.train.config import check_config, load_config
+from pretrain_lab.train.objectives import OBJECTIVES
 from pretrain_lab.train.options import ConfigError, TrainingOptions
 
 GOOD: dict[str, Any] = {
@@ -22,149 +27,155 @@ GOOD: dict[str, Any] = {
 }
 
 
-def changed(name: str, value: Any) -> dict[str, Any]:
-    """Give a good content with one option replaced; Ellipsis takes it away."""
+def changed(**changes: Any) -> dict[str, Any]:
+    """Give a good content with options such as training__lr replaced; ... takes one away."""
     content = copy.deepcopy(GOOD)
-    section, _, option = name.partition(".")
-    if value is ...:
-        del content[section][option]
-    elif option:
-        content[section][option] = value
-    else:
-        content[section] = value
+    for name, value in changes.items():
+        section, _, option = name.partition("__")
+        if not option:
+            content[section] = value
+        elif value is ...:
+            del content[section][option]
+        else:
+            content[section][option] = value
     return content
 
 
 def test_a_good_configuration_gets_its_defaults() -> None:
-    """Whole numbers become floats, lists tuples, and max_len the length of the windows."""
-    config = check_config(copy.deepcopy(GOOD))
-    assert config.training.lr == 1.0
+    """Whole numbers become floats, and max_len the length of the windows."""
+    config = check_config(changed())
     assert type(config.training.lr) is float
-    assert config.training.betas == (0.9, 0.95)
+    assert config.training.optim == OptimConfig(1.0)
     assert config.data.files == ("a.txt",)
-    assert config.model == {"d_model": 8, "n_layers": 1, "n_heads": 2, "max_len": 16}
-    assert config.output.checkpoint_every == 500
+    settings = config.settings()
+    assert settings["data"]["files"] == ["a.txt"]
+    assert settings["model"]["max_len"] == 16
+    assert "output" not in settings
 
 
-def test_settings_hold_all_but_the_output() -> None:
-    """Where files go does not decide numbers; everything else does."""
-    settings = check_config(copy.deepcopy(GOOD)).settings()
-    assert settings["data.files"] == ["a.txt"]
-    assert settings["model.max_len"] == 16
-    assert settings["training.seed"] == 0
-    assert not [name for name in settings if name.startswith("output")]
+@pytest.mark.parametrize("kind", OBJECTIVES)
+def test_each_objective_has_its_model(kind: str) -> None:
+    """Built from [model]; what is not said is the model's own default."""
+    config, spec = check_config(changed(objective__kind=kind)), OBJECTIVES[kind]
+    sizes = {"d_model": 8, "n_layers": 1, "n_heads": 2}
+    limit = {} if spec.model is T5 else {"max_len": 16}  # a T5 has no longest text
+    made = spec.config(11, **config.model.model_dump())
+    assert made == spec.config(11, **sizes, **limit)
+    assert spec.model(made).config == made
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("trainings", {}, r"unknown section \[trainings\]: the nearest known one is \[training\]"),
-        ("model", 3, r"expected a section \[model\], got 3"),
-        ("training.n_step", 3, r"unknown option training.n_step: .* one is training.n_steps"),
-        ("training.learning_rate", 3, "unknown option training.learning_rate"),
-        ("training.lr", ..., r"training.lr: expected a number > 0 \(peak learning rate\), got not"),
-        ("training.lr", "fast", "training.lr: expected a number > 0, got 'fast'"),
-        ("training.lr", 0, "training.lr: expected a number > 0, got 0.0"),
-        ("training.lr", float("inf"), "training.lr: expected a number > 0, got inf"),
-        ("training.n_steps", 2.5, "training.n_steps: expected a whole number >= 1, got 2.5"),
-        ("training.n_steps", True, "training.n_steps: expected a whole number >= 1, got True"),
-        ("training.betas", [0.9], "training.betas: expected a list of 2 numbers >= 0 and < 1, got"),
-        ("training.betas", [0.9, 1.0], r"training.betas: .* >= 0 and < 1, got 1.0"),
-        ("training.relative_lr", 1, "training.relative_lr: expected true or false, got 1"),
-        ("training.n_warmup", 11, "n_warmup: expected at most training.n_steps = 10, got 11"),
-        ("training.micro_batch_size", 3, "a divisor of training.batch_size = 4, got 3"),
-        ("training.evaluate_every", 5, "expected data.validation_files to evaluate on, got none"),
-        ("data.files", "a.txt", "data.files: expected a list of texts, got 'a.txt'"),
-        ("data.files", [1], "data.files: expected a list of texts, got 1"),
-        ("data.files", [], "expected exactly one of corpus, files, dataset, got none"),
-        ("data.corpus", "plays", r"exactly one of corpus, files, dataset, got \['corpus', 'files'"),
-        ("data.order", "sorted", 'data.order: expected one of "random", "sequential", got'),
-        ("data.seq_len", 1, "data.seq_len: expected a whole number >= 2, got 1"),
-        ("tokenizer.kind", "words", 'tokenizer.kind: expected one of "file", "characters", "bpe"'),
-        ("tokenizer.path", "x.json", 'expected none for kind "characters", got \'x.json\''),
-        ("model.d_modle", 8, "model.d_modle: the nearest known one is model.d_model"),
-        ("model.vocab_size", 8, "unknown option model.vocab_size"),
-        ("model.d_model", ..., "model.d_model: expected a whole number, for GPT, got nothing"),
-        ("model.d_model", "8", "model.d_model: expected a whole number, got '8'"),
-        ("model.d_ff", 8.0, "model.d_ff: expected a whole number, got 8.0"),
-        ("model.max_len", 8, "model.max_len: expected at least data.seq_len = 16, got 8"),
-        ("objective.kind", "next", 'objective.kind: expected one of "causal", "masked", "spans"'),
-        ("objective.kind", ["causal"], "objective.kind: expected one of"),
-        ("objective.mask_prob", 0.5, "unknown option objective.mask_prob"),
-        ("output.folder", ..., "output.folder: expected a text"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_meant_is_refused(name: str, value: Any, message: str) -> None:
+REFUSALS: list[tuple[dict[str, Any], str]] = [
+    ({"trainings": {}}, r"unknown section \[trainings\]: the nearest known one is \[training\]"),
+    ({"model": 3}, r"expected a section \[model\], got 3"),
+    ({"training__n_step": 3}, "option training.n_step: the nearest known one is training.n_steps;"),
+    ({"training__lr": ...}, r"training.lr: expected a number > 0 \(peak .*\), got nothing"),
+    ({"training__lr": "fast"}, "training.lr: expected a number > 0, got 'fast'"),
+    ({"training__lr": 0}, "training.lr: expected a number > 0, got 0"),
+    ({"training__lr": float("inf")}, "training.lr: expected a number > 0, got inf"),
+    ({"training__n_steps": 2.5}, "training.n_steps: expected a whole number >= 1, got 2.5"),
+    ({"training__n_steps": True}, "training.n_steps: expected a whole number >= 1, got True"),
+    ({"training__betas": [0.9]}, r"betas: expected a list of 2 numbers >= 0 and < 1, got \[0.9\]"),
+    ({"training__betas": [0.9, 1.0]}, "betas: expected a list of 2 numbers >= 0 and < 1, got 1.0"),
+    ({"training__relative_lr": 1}, "training.relative_lr: expected true or false, got 1"),
+    ({"training__n_warmup": 11}, "n_warmup: expected at most training.n_steps = 10, got 11"),
+    ({"training__micro_batch_size": 3}, "a divisor of training.batch_size = 4, got 3"),
+    ({"training__evaluate_every": 5}, r"expected data.validation_files to evaluate on, got \(\)"),
+    ({"data__files": "a.txt"}, "data.files: expected a list of texts, got 'a.txt'"),
+    ({"data__files": []}, r"\[data\]: expected exactly one of corpus, files, dataset, got \[\]"),
+    ({"data__corpus": "plays"}, r"exactly one of corpus, files, dataset, got \['corpus', 'files'"),
+    ({"data__order": "sorted"}, 'data.order: expected one of "random", "sequential", got'),
+    ({"data__stream": True, "data__order": "random"}, 'data.order: expected "sequential" where'),
+    (
+        {"data": {"corpus": "plays", "seq_len": 16, "stream": True}},
+        "data.stream: expected files or a dataset, got 'a corpus'",
+    ),
+    ({"tokenizer__kind": "words"}, 'tokenizer.kind: expected one of "file", "characters", "bpe"'),
+    ({"tokenizer__path": "x.json"}, "path: expected none for kind \"characters\", got 'x.json'"),
+    ({"tokenizer__kind": "bpe"}, 'tokenizer.vocab_size: expected a value for kind "bpe", got None'),
+    ({"model__d_modle": 8}, "model.d_modle: the nearest known one is model.d_model"),
+    ({"model__vocab_size": 8}, "unknown option model.vocab_size"),
+    ({"model__d_model": ...}, r"model.d_model: expected a whole number \(of GPTConfig\), got not"),
+    ({"model__d_ff": 8.0}, "model.d_ff: expected a whole number, got 8.0"),
+    ({"model__max_len": 8}, "model.max_len: expected at least data.seq_len = 16, got 8"),
+    ({"model__dropout_prob": 0.1}, "nearest known one is model.dropout;"),
+    ({"objective__kind": "next"}, 'objective.kind: expected one of "causal", "masked", "spans"'),
+    ({"objective__kind": ["causal"]}, "objective.kind: expected one of"),
+    ({"objective__noise_density": 0.5}, "unknown option objective.noise_density"),
+    (
+        {"objective": {"kind": "masked", "select_prob": 0.1}},
+        "nearest known one is objective.mlm_probability;",
+    ),
+    (
+        {"objective": {"kind": "spans", "roll": True}},
+        "nearest known one is objective.random_roll;",
+    ),
+    ({"output__folder": ...}, "output.folder: expected a text"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSALS)
+def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], message: str) -> None:
     """The message names the option, what was expected and what came."""
     with pytest.raises(ConfigError, match=message):
-        check_config(changed(name, value))
+        check_config(changed(**changes))
 
 
-def test_options_of_two_sections_must_fit() -> None:
-    """A stream has one order, a corpus needs no stream, and a vocabulary of bpe a size."""
-    content = changed("data.stream", True)
-    content["data"]["order"] = "random"
-    with pytest.raises(ConfigError, match='expected "sequential" where data'):
-        check_config(content)
-    content = changed("data", {"corpus": "plays", "seq_len": 16, "stream": True})
-    with pytest.raises(ConfigError, match="expected files or a dataset to stream, got a corpus"):
-        check_config(content)
-    with pytest.raises(ConfigError, match='vocab_size: expected a value for kind "bpe", got None'):
-        check_config(changed("tokenizer.kind", "bpe"))
-    with pytest.raises(ConfigError, match='path: expected a value for kind "file", got None'):
-        check_config(changed("tokenizer.kind", "file"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_objective_has_its_model(kind: str) -> None:
-    """A T5 has no max_len; its message says so by the names that it has."""
-    config = check_config(changed("objective.kind", kind))
-    assert ("max_len" in config.model) == (kind != "spans")
-    content = changed("objective.kind", kind)
-    content["model"]["max_len"] = 20
-    if kind == "spans":
-        with pytest.raises(
-            ConfigError, match=r"unknown option model.max_len: .*model.max_distance"
-        ):
-            check_config(content)
-    else:
-        assert check_config(content).model["max_len"] == 20
-    assert KINDS[kind].model(11, **config.model)
-
-
-def test_files_and_overrides(tmp_path: Path) -> None:
-    """Overrides are TOML values, or texts when they are none."""
-    file = tmp_path / "x.toml"
-    file.write_text(
-        '[data]\nfiles = ["a.txt"]\nseq_len = 16\n[tokenizer]\nkind = "characters"\n'
-        "[model]\nd_model = 8\nn_layers = 1\nn_heads = 2\n[objective]\nkind = 'causal'\n"
-        "[training]\nn_steps = 10\nbatch_size = 4\nlr = 1\n[output]\nfolder = 'x'\n"
-    )
+def test_overrides_are_values_of_toml_or_texts(tmp_path: Path) -> None:
+    """One without a value takes the option away."""
+    file = write_toml(tmp_path / "x.toml", GOOD)
     changes = ["training.lr=2e-3", "output.folder=some/where", 'data.files=["b", "c"]']
     config = load_config(file, changes)
     assert config.training.lr == 2e-3
     assert config.output.folder == "some/where"
     assert config.data.files == ("b", "c")
-    with pytest.raises(ConfigError, match=r"training\.lr: expected a number > 0 .*, got not"):
-        load_config(file, ["training.lr="])
-    for wrong in ("training.lr", "lr=1", "=1"):
-        with pytest.raises(ConfigError, match=r'expected an override "section.option=value", got'):
-            load_config(file, [wrong])
-    with pytest.raises(ConfigError, match=r"unknown section \[trainin\]"):
-        load_config(file, ["trainin.lr=1"])
-    file.write_text("lr = = 1")
-    with pytest.raises(ConfigError, match=r"x\.toml: expected TOML, but"):
-        load_config(file)
-    with pytest.raises(ConfigError, match=r"expected a TOML file, but .*nowhere\.toml"):
-        load_config(tmp_path / "nowhere.toml")
+    for override, message in (
+        ("training.lr=", "training.lr: .* got nothing"),
+        ("training.lr", r'expected an override "section.option=value", got'),
+        ("=1", r'expected an override "section.option=value", got'),
+        ("trainin.lr=1", r"unknown section \[trainin\]"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load_config(file, [override])
 
 
-def test_the_description_has_every_option_with_its_default() -> None:
-    """What the help prints comes from the same declarations that are checked."""
+def test_a_wrong_configuration_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a traceback, and before anything is read or made."""
+    file = write_toml(tmp_path / "x.toml", GOOD)
+    (tmp_path / "bad.toml").write_text("lr = = 1")
+    for arguments, message in (
+        ([str(file), "--set", "training.n_step=5"], "unknown option training.n_step: the nearest"),
+        ([str(tmp_path / "bad.toml")], "bad.toml: expected TOML, but"),
+        ([str(tmp_path / "nowhere.toml")], "expected a TOML file, but"),
+    ):
+        assert main(["--config", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.startswith("pretrain_lab.train: ")
+        assert error.count("\n") == 1
+
+
+def test_help_has_every_option_with_its_default() -> None:
+    """What is printed comes from the same fields that are checked."""
     text = describe_options()
-    for item in dataclasses.fields(TrainingOptions):
-        assert f"  {item.name}: {item.metadata['about']} (" in text
+    for name in TrainingOptions.model_fields:
+        assert f"\n  {name}: " in text
+    assert "n_steps: updates (a whole number >= 1; required)" in text
     assert (
         "betas: AdamW's two rates (a list of 2 numbers >= 0 and < 1; default [0.9, 0.95])" in text
     )
-    assert "n_steps: updates (a whole number >= 1; required)" in text
+    assert "vocab_size: ids, for the two kinds of bpe (a whole number >= 1; default none)" in text
+    for spec in OBJECTIVES.values():
+        assert (spec.options.__doc__ or "?") in text
+        assert all(one.name in text for one in dataclasses.fields(spec.config))
+
+
+def test_every_objective_has_an_example() -> None:
+    """Each is a correct configuration, and short."""
+    files = sorted((ROOT / "experiments" / "configs").glob("*.toml"))
+    examples = {file.stem: load_config(file) for file in files}
+    assert sorted(made.objective.kind for made in examples.values()) == sorted(OBJECTIVES)
+    for name, made in examples.items():
+        assert made.training.n_steps <= 100
+        assert made.output.folder == f"runs/{name}"

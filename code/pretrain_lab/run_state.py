@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: MIT
+"""The state of a run on disk, so that a killed training resumes to the same losses.
+
+Implemented: one safetensors file a run, replaced as a whole, for `pretrain.training.fit` (by the
+hook `SaveRun`) and for the command `pretrain_lab.train`. Weights, moments and losses are its
+tensors; evaluations and settings are JSON in its header, where `generators` says how the random
+choices go on: "stored" means that the states of the generators are in the file, "derived" that a
+seed is derived for each choice and nothing needs to be kept. Nothing is pickled.
+
+Weights that several processes share out (FSDP2, whose parameters are DTensors) are gathered, so
+that one process can resume what eight began. Left out: files that each process writes its part of.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from pretrain.training import History, Hook, Run
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+"""What AdamW keeps of each parameter."""
+LOSSES = "history.losses"
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint cannot be read, or belongs to another run."""
+
+
+@dataclass
+class RunState:
+    """What the file of a run holds."""
+
+    tensors: dict[str, Tensor]
+    """From `gather_state`, and what else is to be kept: states of generators, text of a stream."""
+    history: History
+    settings: dict[str, Any]
+    """What a resume must agree with; JSON values."""
+    generators: str
+    """"stored" or "derived"."""
+    place: Any = None
+    """In a stream; JSON values."""
+
+
+class SaveRun(Hook):
+    """Save a run now and then, and go on from its file when it exists."""
+
+    def __init__(self, path: str | Path, *, every: int = 100) -> None:
+        """Name the file.
+
+        Args:
+            path: File to save to, and to resume from when it exists. A resume is refused when the
+                length, the text, or the settings of optimiser, model or objective differ.
+            every: Steps between two saves; the last step is saved too.
+        """
+        if every < 1:
+            raise ValueError(f"expected every >= 1, got {every}")
+        self.path, self.every = Path(path), every
+        self.settings: dict[str, Any] = {}
+
+    def begin(self, run: Run) -> None:
+        """Go on from the file, if there is one."""
+        self.settings = settings_of(run)
+        if not self.path.exists():
+            return
+        state = read_state(self.path, self.settings, generators="stored")
+        names = ("generator", "global_generator")
+        lost = [name for name in names if name not in state.tensors]
+        if lost:
+            raise CheckpointError(f"expected {lost} in {self.path}")
+        own, common = (state.tensors.pop(name) for name in names)
+        restore_state(run.model, run.optimizer, state.tensors, self.path)
+        run.generator.set_state(own)
+        torch.set_rng_state(common)
+        run.history = state.history
+
+    def after_step(self, run: Run) -> None:
+        """Save, when it is time."""
+        if run.is_due(self.every):
+            tensors = gather_state(run.model, run.optimizer)
+            tensors["generator"] = run.generator.get_state()
+            tensors["global_generator"] = torch.get_rng_state()
+            write_state(self.path, RunState(tensors, run.history, self.settings, "stored"))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside a file, and let it take the file's place when all went well.
+
+    So that a reader of the file sees the old content or the new, and never half of one. A process
+    that is killed meanwhile leaves its temporary file, whose name ends in .part, behind.
+
+    Args:
+        path: The file, which may not exist yet; its folder is made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def settings_of(run: Run) -> dict[str, Any]:
+    """Collect what a resume must agree with: JSON values, texts and other tensors by their hash."""
+    return {
+        "n_steps": run.n_steps,
+        "optim": _as_json(run.optim),
+        "model": _as_json(getattr(run.model, "config", None)),
+        "objective": _as_json(run.objective),
+    }
+
+
+def _as_json(value: Any) -> Any:
+    """Turn a setting into a JSON value; of a function only the name is known."""
+    if isinstance(value, Tensor):
+        return hashlib.sha256(value.contiguous().cpu().numpy().tobytes()).hexdigest()[:16]
+    if is_dataclass(value):
+        parts = {one.name: _as_json(getattr(value, one.name)) for one in fields(value)}
+        return {"kind": type(value).__name__, **parts}
+    if isinstance(value, Mapping):
+        return {str(name): _as_json(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        parts_of = [_as_json(part) for part in value]
+        text = json.dumps(parts_of)
+        return parts_of if len(text) < 200 else hashlib.sha256(text.encode()).hexdigest()[:16]
+    if callable(value):
+        return getattr(value, "__name__", type(value).__name__)
+    return value
+
+
+def check_settings(
+    path: Path, saved: dict[str, Any], settings: dict[str, Any], otherwise: str = ""
+) -> None:
+    """Refuse to resume a run with other settings than its own.
+
+    Args:
+        path: Where the settings were saved, for the message.
+        saved: The settings of the run; JSON values.
+        settings: Those of now. A tuple equals a list of the same values, for JSON has no tuples.
+        otherwise: What else the reader can do, the message's end.
+
+    Raises:
+        CheckpointError: They differ; the message names each with both values.
+    """
+    then, now = _flat(saved), _flat(json.loads(json.dumps(settings)))
+    differing = {
+        key: (then.get(key), now.get(key))
+        for key in {**then, **now}
+        if then.get(key) != now.get(key)
+    }
+    if differing:
+        raise CheckpointError(
+            f"expected the settings of the run saved in {path}, "
+            f"but these differ (saved, now): {differing}{otherwise}"
+        )
+
+
+def _flat(settings: dict[str, Any], start: str = "") -> dict[str, Any]:
+    """Name every setting by its path: {"optim": {"lr": 1}} becomes {"optim.lr": 1}."""
+    found = {}
+    for name, value in settings.items():
+        inner = (
+            _flat(value, f"{start}{name}.") if isinstance(value, dict) else {start + name: value}
+        )
+        found.update(inner)
+    return found
+
+
+def gather_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Copy weights, buffers and moments to the CPU, whole.
+
+    Where parameters are shared out, all processes must call this together.
+
+    Returns:
+        Tensors by name: "model.NAME", and "optimizer.NAME.MOMENT" for each parameter.
+    """
+    tensors = {f"model.{name}": _whole(value) for name, value in model.state_dict().items()}
+    for name, parameter in model.named_parameters():
+        for moment, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"optimizer.{name}.{moment}"] = _whole(value)
+    return tensors
+
+
+def restore_state(
+    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], path: Path
+) -> None:
+    """Put weights, buffers and moments back, each process its part of them.
+
+    Args:
+        model: Without wrappers; changed in place.
+        optimizer: Receives the moments.
+        tensors: As `gather_state` made them.
+        path: Where they came from, for messages.
+
+    Raises:
+        CheckpointError: Tensors are missing, extra or of another shape or dtype. Nothing was
+            changed then.
+    """
+    weights = {f"model.{name}": value for name, value in model.state_dict().items()}
+    wanted = dict(weights)
+    for name, parameter in model.named_parameters():
+        wanted |= {f"optimizer.{name}.{moment}": parameter for moment in MOMENTS}
+        wanted[f"optimizer.{name}.step"] = torch.zeros((), device=parameter.device)
+    forms, saved = (
+        {name: (value.dtype, value.shape) for name, value in given.items()}
+        for given in (wanted, tensors)
+    )
+    wrong = sorted(k for k in forms.keys() | saved.keys() if forms.get(k) != saved.get(k))
+    if wrong:
+        raise CheckpointError(f"expected the state of this model in {path}, but differ: {wrong}")
+    with torch.no_grad():
+        for name, value in weights.items():
+            value.copy_(_like(tensors[name], value))
+    for name, parameter in model.named_parameters():
+        names = {moment: f"optimizer.{name}.{moment}" for moment in MOMENTS}
+        optimizer.state[parameter] = {k: _like(tensors[n], wanted[n]) for k, n in names.items()}
+
+
+def _whole(value: Tensor) -> Tensor:
+    """Copy a tensor to the CPU; the parts of one that is shared out are brought together."""
+    whole: Tensor = getattr(value.detach(), "full_tensor", value.detach)()
+    return whole.cpu().clone().contiguous()
+
+
+def _like(value: Tensor, target: Any) -> Tensor:
+    """Copy a whole tensor to where another one is, shared out as that one."""
+    value = value.to(device=target.device, copy=True)
+    if not hasattr(target, "full_tensor"):
+        return value
+    from torch.distributed.tensor import distribute_tensor  # a second to import, rarely needed
+
+    shared: Tensor = distribute_tensor(value, target.device_mesh, target.placements)
+    return shared
+
+
+def write_state(path: Path, state: RunState) -> None:
+    """Write a run into one file, all or nothing: a kill leaves the old one."""
+    header = {
+        "generators": state.generators,
+        "evaluations": state.history.evaluations,
+        "settings": state.settings,
+        "place": state.place,
+    }
+    losses = torch.tensor(state.history.losses, dtype=torch.float64)
+    with replacing(path) as part:
+        save_file({**state.tensors, LOSSES: losses}, part, metadata={"run": json.dumps(header)})
+
+
+def read_state(
+    path: Path, settings: dict[str, Any], *, generators: str, otherwise: str = ""
+) -> RunState:
+    """Read what `write_state` wrote.
+
+    Args:
+        path: The file, which is left as it is.
+        settings: Must equal those of the saved run.
+        generators: "stored" or "derived", as in the saved run.
+        otherwise: What else the reader can do, the message's end.
+
+    Raises:
+        CheckpointError: Damaged or foreign file, another kind of run, or other settings.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {})["run"])
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        evaluations = [(int(step), float(value)) for step, value in header["evaluations"]]
+        history = History(tensors.pop(LOSSES).tolist(), evaluations)
+        state = RunState(
+            tensors, history, dict(header["settings"]), header["generators"], header["place"]
+        )
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+        raise CheckpointError(
+            f"expected a checkpoint of this book in {path}, but it cannot be read ({error}); "
+            f"delete the file to start anew{otherwise}"
+        ) from error
+    if state.generators != generators:
+        raise CheckpointError(
+            f"expected a run with {generators} generators in {path}, got {state.generators} ones: "
+            f"`fit` and the command pretrain_lab.train do not go on with each other's{otherwise}"
+        )
+    check_settings(path, state.settings, settings, otherwise)
+    return state
