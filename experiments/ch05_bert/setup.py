@@ -5,15 +5,16 @@ Every arm of every study has the same size, sees the same windows of the trainin
 same order for a given seed, and takes the same number of steps.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pretrain.bert import BERT, BERTConfig
 from pretrain.gpt import GPT, GPTConfig
 from pretrain.objectives import Objective, random_windows
-from pretrain.training import OptimConfig, fit
+from pretrain.training import Evaluate, History, OptimConfig, fit
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
@@ -75,14 +76,21 @@ def new_model(kind: type[GPT] | type[BERT], vocab_size: int, seed: int) -> Any:
     return kind(config(vocab_size, max_len=SEQ_LEN, **shape))  # type: ignore[arg-type]
 
 
-def train(model: Any, loss: Objective, *, seed: int, n_steps: int = N_STEPS, **options: Any) -> Any:
-    """Train with the studies' recipe and return the history; options go to `fit`."""
+def train(
+    model: Any,
+    loss: Objective,
+    *,
+    seed: int,
+    n_steps: int = N_STEPS,
+    evaluate: Callable[[nn.Module], float] | None = None,
+    evaluate_every: int = 100,
+) -> History:
+    """Train with the studies' recipe and return the history; evaluate now and then, if asked."""
     return fit(
         model,
         loss,
-        OptimConfig(
-            lr=RECIPE["lr"], n_warmup=RECIPE["n_warmup"], final_lr=RECIPE["final_lr"], **options
-        ),
+        OptimConfig(lr=RECIPE["lr"], n_warmup=RECIPE["n_warmup"], final_lr=RECIPE["final_lr"]),
         n_steps=n_steps,
         generator=torch.Generator().manual_seed(1000 + seed),
+        hooks=[Evaluate(evaluate, every=evaluate_every)] if evaluate else [],
     )

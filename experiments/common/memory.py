@@ -43,11 +43,7 @@ class ArmCache:
         return self.folder / f"{quote(arm, safe=' ,')}{suffix}" if self.folder else None
 
     def get(self, arm: str, compute: Callable[[], Any] | None = None) -> Any:
-        """Give an arm's result, JSON values, computed now unless it is there.
-
-        Raises:
-            LookupError: It is not there, and nothing was given to compute it.
-        """
+        """Give an arm's result, JSON values, computed now unless it is there (or LookupError)."""
         path = self.path(arm, ".json")
         if arm not in self._known and path is not None and path.exists():
             self._known[arm] = json.loads(path.read_text())

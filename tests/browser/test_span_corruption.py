@@ -117,7 +117,8 @@ def test_the_look_is_the_cross_attention(visit: Visitor):
     kept = []
     layer = t5.decoder.blocks[-1].cross_attention
     hook = layer.register_forward_pre_hook(
-        lambda layer, given: kept.append(layer.weights(*given[:2], given[3]))
+        lambda layer, given, more: kept.append(layer.weights(*given, memory=more["memory"])),
+        with_kwargs=True,
     )
     with torch.inference_mode():
         t5(task_of(START, CUTS).inputs[None], torch.tensor([[chars.pad_id]]))
