@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import torch
 
 from pretrain_book.html import visible
-from pretrain_book.widgets import Live, as_state, linked, number_slider
+from pretrain_book.widgets import StoredWidget, link_controls, number_slider, render_state
 
 
 class Control(NamedTuple):
@@ -58,7 +58,7 @@ class Control(NamedTuple):
         return field, ipywidgets.HBox([field, slider])
 
 
-class Playground(Live):
+class Playground(StoredWidget):
     """Hold a function and its controls; made by :func:`playground`."""
 
     def __init__(
@@ -100,14 +100,14 @@ class Playground(Live):
         made = {name: one.widgets(_label(name)) for name, one in self.controls.items()}
         fields = {name: field for name, (field, _) in made.items()}
         rows = [row for _, row in made.values()]
-        return linked(fields, lambda values: self._render(values)[0], rows)
+        return link_controls(fields, lambda values: self._render(values)[0], rows)
 
     def _render(self, values: dict[str, Any]) -> tuple[str, str]:
         """Call the function and turn what it returns into (HTML, plain text)."""
         where = ", ".join(f"{name} = {value!r}" for name, value in values.items())
         alt = self.alt(**values) if callable(self.alt) else self.alt
         with torch.random.fork_rng(devices=[]):  # play must not change what later cells draw
-            return as_state(self.function(**values), "playground", where, alt)
+            return render_state(self.function(**values), "playground", where, alt)
 
     def _settings(self) -> list[tuple[str, str]]:
         """Write the first values as they stand in the page."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
-from pretrain_book.widgets import Live, as_state, linked, number_slider
+from pretrain_book.widgets import StoredWidget, link_controls, number_slider, render_state
 
 MAX_STATES = 12
 
@@ -35,8 +35,8 @@ _STYLE = (
 )
 
 
-class Explorer(Live):
-    """Hold a function and its precomputed states; made by :func:`explore`."""
+class Explorer(StoredWidget):
+    """Hold a function and its precomputed states; made by :func:`slider`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Explorer(Live):
             ipywidgets.VBox with the slider and the current state under it.
         """
         slider = self._slider(step)
-        return linked({"value": slider}, lambda now: self._render(now["value"])[0])
+        return link_controls({"value": slider}, lambda now: self._render(now["value"])[0])
 
     def _slider(self, step: float | None) -> Any:
         """Choose the widget that fits the values: whole numbers, numbers, or names."""
@@ -105,7 +105,7 @@ class Explorer(Live):
         """Call the function and turn what it returns into (HTML, plain text)."""
         alt = self.alt(value) if callable(self.alt) else self.alt
         where = f"{self.label} = {self._name(value)}"
-        return as_state(self.function(value), "explore", where, alt)
+        return render_state(self.function(value), "slider", where, alt)
 
     def _html(self) -> str:
         """Write the slider and all states; all but the first are hidden."""
@@ -134,7 +134,7 @@ class Explorer(Live):
         return f"explore-{slug}-{check:08x}"
 
 
-def explore(
+def slider(
     function: Callable[[Any], Any],
     values: Sequence[Any],
     label: str,
@@ -167,10 +167,10 @@ def explore(
 def _check_states(values: Sequence[Any], label: str, start: int) -> None:
     """Refuse explorers without a name, without states, or with a start that is none of them."""
     if not label.strip():
-        raise ValueError("explore expects a label that names the slider, got an empty one")
+        raise ValueError("slider expects a label that names the slider, got an empty one")
     if not 1 <= len(values) <= MAX_STATES:
-        raise ValueError(f"explore expects 1..{MAX_STATES} values, got {len(values)}")
+        raise ValueError(f"slider expects 1..{MAX_STATES} values, got {len(values)}")
     if len(set(map(str, values))) != len(values):
-        raise ValueError(f"explore expects different values, got {list(values)}")
+        raise ValueError(f"slider expects different values, got {list(values)}")
     if not 0 <= start < len(values):
-        raise ValueError(f"explore expects start in 0..{len(values) - 1}, got {start}")
+        raise ValueError(f"slider expects start in 0..{len(values) - 1}, got {start}")

@@ -22,7 +22,7 @@ MAX_PNG_BYTES = 100_000
 _PRE = "white-space:pre-wrap;color:inherit;background:none"
 
 
-class Live:
+class StoredWidget:
     """Show live controls to a person, and leave notebook runners HTML and plain text."""
 
     @property
@@ -51,7 +51,7 @@ class Live:
         display(self.live())
 
 
-def as_state(result: Any, maker: str, where: str, alt: str = "") -> tuple[str, str]:
+def render_state(result: Any, maker: str, where: str, alt: str = "") -> tuple[str, str]:
     """Turn what a function returned into what is shown.
 
     Args:
@@ -80,7 +80,7 @@ def as_state(result: Any, maker: str, where: str, alt: str = "") -> tuple[str, s
     )
 
 
-def linked(
+def link_controls(
     controls: Mapping[str, Any],
     show: Callable[[dict[str, Any]], str],
     rows: Sequence[Any] | None = None,

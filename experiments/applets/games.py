@@ -33,7 +33,7 @@ from experiments.ch05_bert.evaluation import SEQ_LEN
 from experiments.common.records import Clock, write_run
 from pretrain.evaluation import cloze_log_probs, left_log_probs
 from pretrain.objectives import random_windows
-from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
+from pretrain_lab.baselines.bidirectional_ngrams import BidirectionalNGram
 from pretrain_lab.baselines.kneser_ney import UnigramModel
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
@@ -86,7 +86,7 @@ def fill_blank() -> dict[str, Any]:
     models = load_models(tokenizer, train)
     recorded = json.loads((RUNS / f"{NAME}.json").read_text(encoding="utf-8"))["counts"]["chosen"]
     reach = [int(digit) for digit in re.findall(r"\d+", recorded)]
-    counts = TwoSidedNGram(reach[0], reach[1], tokenizer.vocab_size).fit(train.ids.numpy())
+    counts = BidirectionalNGram(reach[0], reach[1], tokenizer.vocab_size).fit(train.ids.numpy())
     whole = [i for i, token in enumerate(tokenizer.tokens) if re.fullmatch("[a-z]+", token)]
     items = []
     for question in questions:

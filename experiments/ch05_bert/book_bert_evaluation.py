@@ -24,7 +24,7 @@ from experiments.book_models.vocabularies import book_texts
 from experiments.ch05_bert.evaluation import n_gram_log_probs, score
 from experiments.common.records import Clock, rounded, write_run
 from pretrain.bert import BERT, BERTConfig
-from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
+from pretrain_lab.baselines.bidirectional_ngrams import BidirectionalNGram
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
 from pretrain_lab.statistics.intervals import bootstrap_interval
@@ -128,7 +128,9 @@ def fill_blanks(model: BERT, blanks: Blanks, tokenizer: SubwordTokenizer) -> Ten
     return torch.cat(parts)
 
 
-def count_log_probs(model: TwoSidedNGram, blanks: Blanks, tokenizer: SubwordTokenizer) -> Tensor:
+def count_log_probs(
+    model: BidirectionalNGram, blanks: Blanks, tokenizer: SubwordTokenizer
+) -> Tensor:
     """Fill the same blanks by counts; [CLS] reads as the [SEP] that closes the text before."""
     ids = blanks.ids.masked_fill(blanks.ids == tokenizer.pad_id, -1)
     ids = ids.masked_fill(ids == tokenizer.cls_id, tokenizer.sep_id)
@@ -137,12 +139,12 @@ def count_log_probs(model: TwoSidedNGram, blanks: Blanks, tokenizer: SubwordToke
 
 def choose_count_model(
     train: Text, blanks: Blanks, tokenizer: SubwordTokenizer
-) -> tuple[TwoSidedNGram, dict[str, Any]]:
+) -> tuple[BidirectionalNGram, dict[str, Any]]:
     """Fit the count models and keep the one with the fewest bits on validation blanks."""
     tried: dict[str, float] = {}
     models = {}
     for order in ORDERS:
-        model = TwoSidedNGram(*order, tokenizer.vocab_size).fit(train.ids.numpy())
+        model = BidirectionalNGram(*order, tokenizer.vocab_size).fit(train.ids.numpy())
         name = f"{order[0]} left, {order[1]} right"
         log_probs = count_log_probs(model, blanks, tokenizer)
         tried[name], models[name] = score(log_probs, blanks.answers)["bits"][0], model

@@ -28,7 +28,7 @@ from pretrain.evaluation import (
 )
 from pretrain.gpt import GPT
 from pretrain.objectives import IGNORE_INDEX, REPLACEMENTS, corrupt_mlm, random_windows
-from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
+from pretrain_lab.baselines.bidirectional_ngrams import BidirectionalNGram
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
 
@@ -105,7 +105,7 @@ def n_gram_contexts(windows: Tensor, hidden: Tensor, reach: int) -> tuple[Tensor
     return left, right, rows
 
 
-def n_gram_log_probs(model: TwoSidedNGram, windows: Tensor, hidden: Tensor) -> Tensor:
+def n_gram_log_probs(model: BidirectionalNGram, windows: Tensor, hidden: Tensor) -> Tensor:
     """Fill hidden places with the two-sided n-gram, float (n, V)."""
     reach = max(model.order_left, model.order_right)
     left, right, _ = n_gram_contexts(windows, hidden, reach)
@@ -116,15 +116,17 @@ def n_gram_log_probs(model: TwoSidedNGram, windows: Tensor, hidden: Tensor) -> T
     return torch.cat(parts)
 
 
-def choose_n_gram(ids: dict[str, Tensor], vocab_size: int) -> tuple[TwoSidedNGram, dict[str, Any]]:
+def choose_n_gram(
+    ids: dict[str, Tensor], vocab_size: int
+) -> tuple[BidirectionalNGram, dict[str, Any]]:
     """Fit the two-sided n-grams and keep the one with the fewest bits on validation blanks."""
     generator = torch.Generator().manual_seed(SEED + 1)
     windows = random_windows(ids["validation"], 1000, SEQ_LEN, generator=generator)
     hidden = (torch.arange(SEQ_LEN) == MIDDLE).expand(1000, -1)
     tried: dict[str, float] = {}
-    best: tuple[float, TwoSidedNGram] | None = None
+    best: tuple[float, BidirectionalNGram] | None = None
     for order in ORDERS:
-        model = TwoSidedNGram(*order, vocab_size).fit(ids["train"].numpy())
+        model = BidirectionalNGram(*order, vocab_size).fit(ids["train"].numpy())
         log_probs = n_gram_log_probs(model, windows, hidden)
         value = score(log_probs, windows[:, MIDDLE])["bits"][0]
         tried[f"{order[0]} left, {order[1]} right"] = value

@@ -25,7 +25,7 @@ from experiments.ch06_t5.setup import (
     truths,
 )
 from pretrain.t5 import T5
-from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
+from pretrain_lab.baselines.bidirectional_ngrams import BidirectionalNGram
 from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
@@ -91,7 +91,7 @@ def single_blanks(asked: Questions) -> list[tuple[int, int, int]]:
 
 
 def two_sided_log_probs(
-    model: TwoSidedNGram, asked: Questions, blanks: list[tuple[int, int, int]]
+    model: BidirectionalNGram, asked: Questions, blanks: list[tuple[int, int, int]]
 ) -> Tensor:
     """Fill blanks from true text on the left and from what was not cut out on the right."""
     reach = max(model.order_left, model.order_right)
@@ -168,7 +168,7 @@ def fit_counts(
     }
     check = ask(tokenizer, held_out, n_check_windows, seed=CHECK_SEED)
     blanks = single_blanks(check)
-    sides = [TwoSidedNGram(*orders, size).fit(text) for orders in TWO_SIDED_ORDERS]
+    sides = [BidirectionalNGram(*orders, size).fit(text) for orders in TWO_SIDED_ORDERS]
     side_nats = [
         score_blanks(two_sided_log_probs(m, check, blanks), check, blanks)["nats"][0] for m in sides
     ]

@@ -36,7 +36,7 @@ from pretrain_lab.infilling.fill_in_the_middle import (
     move_middle,
 )
 from pretrain_lab.oracles.hmm import HiddenMarkovSource, random_source
-from pretrain_lab.oracles.optimal_losses import blank_oracle, gap_interval
+from pretrain_lab.oracles.optimal_losses import gap_interval, optimal_cloze_log_probs
 from pretrain_lab.scoring.spans import gpt_span_log_probs
 
 MARKERS = Markers._make(range(VOCAB_SIZE - 1, VOCAB_SIZE - 1 - N_MARKERS, -1))
@@ -93,7 +93,8 @@ class Gaps:
         places, answers = torch.full((n,), self.place), self.text[:, self.place] - OFFSET
         self.oracle = {
             sides: taken(
-                blank_oracle(source, self.text, places, sides=sides, offset=OFFSET), answers
+                optimal_cloze_log_probs(source, self.text, places, sides=sides, offset=OFFSET),
+                answers,
             )
             for sides in ("left", "both")
         }

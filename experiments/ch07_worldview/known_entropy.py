@@ -43,13 +43,13 @@ from pretrain.t5 import T5, T5Config
 from pretrain.training import Evaluate, OptimConfig, fit
 from pretrain_lab.oracles.hmm import HiddenMarkovSource, random_source
 from pretrain_lab.oracles.optimal_losses import (
-    blank_oracle,
-    causal_oracle,
     entropy_rate,
     gap_interval,
-    masked_oracle,
+    optimal_causal_log_probs,
+    optimal_cloze_log_probs,
+    optimal_masked_log_probs,
 )
-from pretrain_lab.oracles.optimal_span_losses import span_oracle
+from pretrain_lab.oracles.optimal_span_losses import optimal_span_log_probs
 
 PAD_ID, MASK_ID, OFFSET = 0, 1, 2
 """Padding and start of T5, [MASK] of BERT, symbol 0. Sentinels stand above the symbols."""
@@ -164,11 +164,11 @@ def questions(
     asked = labels != IGNORE_INDEX
     cut = corrupt_spans(text, SpanCorruption(**SPANS), generator=generator)
     rows = torch.arange(n)[:, None]
-    restored = masked_oracle(source, masked, labels, mask_id=MASK_ID, offset=OFFSET)
+    restored = optimal_masked_log_probs(source, masked, labels, mask_id=MASK_ID, offset=OFFSET)
     oracles = {
-        "gpt": causal_oracle(source, ids, offset=OFFSET)[:, 1:].flatten(),
+        "gpt": optimal_causal_log_probs(source, ids, offset=OFFSET)[:, 1:].flatten(),
         "bert": taken(restored, labels[asked] - OFFSET),
-        "t5": span_oracle(source, cut, offset=OFFSET).flatten(),
+        "t5": optimal_span_log_probs(source, cut, offset=OFFSET).flatten(),
     }
     windows = {
         "gpt": rows.expand_as(targets).flatten(),
@@ -182,12 +182,12 @@ def questions(
             m(cut.inputs, shift_right(cut.targets, pad_id=PAD_ID)), cut.targets
         ).flatten(),
     }
-    given = span_oracle(source, cut, offset=OFFSET, lengths_given=True).flatten()
+    given = optimal_span_log_probs(source, cut, offset=OFFSET, lengths_given=True).flatten()
     told: dict[str, Any] = {
         name: gap_interval(-oracle, windows[name]) for name, oracle in oracles.items()
     }
     told["t5, lengths given"] = gap_interval(-given, windows["t5"])
-    one_sided = causal_oracle(source, text, offset=OFFSET).masked_fill(~cut.noise, 0.0)
+    one_sided = optimal_causal_log_probs(source, text, offset=OFFSET).masked_fill(~cut.noise, 0.0)
     told["t5, left side only, lengths given"] = gap_interval(
         -one_sided.sum(dim=1) / cut.targets.shape[1], rows.flatten()
     )
@@ -210,10 +210,10 @@ def blank_losses(source: HiddenMarkovSource, text: Tensor) -> dict[str, Any]:
     answers = text[:, seq_len // 2] - OFFSET
     unigram = (source.start @ source.emission).log().expand(n, -1)
     log_probs = {"no context": unigram} | {
-        sides: blank_oracle(source, text, places, sides=sides, offset=OFFSET)
+        sides: optimal_cloze_log_probs(source, text, places, sides=sides, offset=OFFSET)
         for sides in ("left", "right", "both")
     }
-    log_probs["masked"] = masked_oracle(
+    log_probs["masked"] = optimal_masked_log_probs(
         source,
         text.masked_fill(middle, MASK_ID),
         text.masked_fill(~middle, IGNORE_INDEX),

@@ -18,11 +18,11 @@ from pretrain.bert import BERT
 from pretrain.evaluation import cloze_log_probs, left_log_probs
 from pretrain.gpt import GPT
 from pretrain.objectives import random_windows
-from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
+from pretrain_lab.baselines.bidirectional_ngrams import BidirectionalNGram
 from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
 from pretrain_lab.scoring.bayes_rescoring import (
-    apply_bayes,
     length_log_likelihoods,
+    posterior_on_shortlist,
     right_log_likelihoods,
 )
 from pretrain_lab.scoring.spans import (
@@ -135,8 +135,10 @@ def better_guesses(
         found = length_log_likelihoods(model, windows, MIDDLE, candidates, sentinel_ids=PAIR, **ONE)
         name = "length told"
     return {
-        name: apply_bayes(guess, candidates, found, outside="smallest"),
-        f"{name}, others as the median": apply_bayes(guess, candidates, found, outside="median"),
+        name: posterior_on_shortlist(guess, candidates, found, outside="smallest"),
+        f"{name}, others as the median": posterior_on_shortlist(
+            guess, candidates, found, outside="median"
+        ),
     }
 
 
@@ -161,7 +163,7 @@ def exact_guess(model: Any, windows: Tensor, guess: Tensor, n_right: int) -> Ten
             parts.append(
                 length_log_likelihoods(model, windows, MIDDLE, part, sentinel_ids=PAIR, **ONE)
             )
-    return apply_bayes(guess, everything, torch.cat(parts, dim=1))
+    return posterior_on_shortlist(guess, everything, torch.cat(parts, dim=1))
 
 
 def ask_whole(
@@ -266,7 +268,7 @@ def count_guess(model: Any, windows: Tensor) -> Tensor:
     parts = []
     for rows in windows.split(250):
         left, right = rows[:, MIDDLE - 4 : MIDDLE].numpy(), rows[:, MIDDLE + 1 :][:, :4].numpy()
-        if isinstance(model, TwoSidedNGram):
+        if isinstance(model, BidirectionalNGram):
             parts.append(torch.from_numpy(model.log_probs(left, right)))
         elif isinstance(model, KneserNey):
             parts.append(torch.from_numpy(model.next_probs(left)).log())
@@ -295,7 +297,7 @@ def count_models(ids: dict[str, Tensor], n: int) -> tuple[dict[str, Any], dict[s
             name, label, model = "n-gram from the left", str(order), KneserNey(order, size)
         else:
             name, label = "two-sided n-gram", f"{order[0]} left, {order[1]} right"
-            model = TwoSidedNGram(*order, size)  # type: ignore[assignment]
+            model = BidirectionalNGram(*order, size)  # type: ignore[assignment]
         value = answer_bits(count_guess(model.fit(train), windows), windows).mean().item()
         if value < min(tried[name].values(), default=math.inf):
             models[name] = model

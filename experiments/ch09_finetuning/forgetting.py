@@ -20,7 +20,7 @@ from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
 from pretrain.training import OptimConfig, fit
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
-from pretrain_lab.finetuning.freezing import FULL, count_parameters, train_only
+from pretrain_lab.finetuning.freezing import FULL, count_parameters, freeze_except
 from pretrain_lab.finetuning.lora import ADAPTERS, add_lora, lora_layers
 from pretrain_lab.finetuning.sequence_classification import (
     TextClassifier,
@@ -106,7 +106,7 @@ def run(plan: Plan, method: str, lr: float, seed: int, split: str) -> dict[str, 
     if method == "lora":
         generator = Generator().manual_seed(seed)
         add_lora(model, ("qkv",), rank=RANK, alpha=ALPHA, generator=generator)
-    train_only(model, PATTERNS[method])
+    freeze_except(model, PATTERNS[method])
     texts, labels = texts_of(plan.asked, "train")
     chosen = torch.randperm(len(texts), generator=Generator().manual_seed(seed))[
         : plan.forget_labels

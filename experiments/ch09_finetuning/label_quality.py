@@ -32,7 +32,7 @@ from experiments.ch09_finetuning.methods import (
     train,
 )
 from pretrain_lab.corpora.loading import Review
-from pretrain_lab.finetuning.hf_heads import SentenceClassifier, answers
+from pretrain_lab.finetuning.hf_heads import SentenceClassifier, predict_hf
 
 Array = NDArray[np.float64]
 FLIPPED = 0.2
@@ -52,7 +52,7 @@ def read_frozen(reviews: Sequence[Review]) -> Array:
     """Read sentences with the frozen encoder: the means of the states, (N, D)."""
     model = SentenceClassifier(new_encoder(), 2)
     model.classifier = torch.nn.Identity()  # type: ignore[assignment]
-    return np.array(answers(model, encode(list(reviews)), read_vector, pad_id=pad_id()))
+    return np.array(predict_hf(model, encode(list(reviews)), read_vector, pad_id=pad_id()))
 
 
 def regression(strength: float, **options: Any) -> Any:

@@ -18,17 +18,23 @@ from torch import Generator, nn
 from experiments.ch08_labels.data import Sentences
 from pretrain.training import Evaluate, OptimConfig, fit
 from pretrain_lab.corpora.loading import Review, load_reviews
-from pretrain_lab.finetuning.freezing import BIASES, FULL, count_parameters, last_layers, train_only
+from pretrain_lab.finetuning.freezing import (
+    BIASES,
+    FULL,
+    count_parameters,
+    freeze_except,
+    last_layers,
+)
 from pretrain_lab.finetuning.hf_heads import (
     Encoded,
     SentenceClassifier,
-    answers,
+    decode_class,
     encode_classes,
-    read_class,
-    tuning_loss,
+    hf_loss,
+    predict_hf,
 )
 from pretrain_lab.finetuning.lora import ADAPTERS, add_lora
-from pretrain_lab.hub.models import load_encoder
+from pretrain_lab.hub.models import load_minilm
 
 SEEDS, TUNING_SEED = (0, 1, 2), 100
 BATCH_SIZE = 16
@@ -112,7 +118,7 @@ METHODS = {
 @cache
 def published() -> tuple[Any, Any]:
     """Load encoder and tokeniser once; the encoder is copied before it is trained."""
-    return load_encoder()
+    return load_minilm()
 
 
 def pad_id() -> int:
@@ -141,7 +147,7 @@ def make_model(method: Method, seed: int) -> nn.Module:
     if method.adapters:
         generator = Generator().manual_seed(seed)
         add_lora(model, ("query", "value"), rank=RANK, alpha=ALPHA, generator=generator)
-    train_only(model, method.patterns)
+    freeze_except(model, method.patterns)
     return model
 
 
@@ -167,7 +173,7 @@ def draw_labelled(n: int, seed: int) -> list[Review]:
 def hits_of(plan: Plan, model: nn.Module, split: str) -> str:
     """Say of each asked sentence whether the model is right: a text of 0 and 1."""
     examples = encoded(plan.asked, split)
-    chosen = answers(model, examples, read_class, pad_id=pad_id())
+    chosen = predict_hf(model, examples, decode_class, pad_id=pad_id())
     pairs = zip(chosen, examples, strict=True)
     return "".join(str(int(answer == example["labels"])) for answer, example in pairs)
 
@@ -205,7 +211,7 @@ def train(
     started = time.process_time()
     history = fit(
         model,
-        tuning_loss(examples, batch_size=BATCH_SIZE, pad_id=pad_id()),
+        hf_loss(examples, batch_size=BATCH_SIZE, pad_id=pad_id()),
         OptimConfig(
             lr=lr, n_warmup=max(1, round(WARMUP * n_steps)), weight_decay=0.01, betas=(0.9, 0.999)
         ),

@@ -13,16 +13,16 @@ from torch import Generator
 from experiments.ch09_finetuning.methods import Plan, pad_id, published, train
 from pretrain_lab.finetuning.hf_heads import (
     Encoded,
-    answers,
+    decode_span,
+    decode_tags,
     encode_span,
     encode_tags,
-    read_span,
-    read_tags,
+    predict_hf,
 )
-from pretrain_lab.hub.offline_models import load_named
+from pretrain_lab.hub.offline_models import load_hub_model
 from pretrain_lab.tasks.character_ner import TAGS, NamePassage, read_names
-from pretrain_lab.tasks.rule_baselines import name_rules, name_scores, name_spans, speaker_rules
-from pretrain_lab.tasks.speakers import WhoSpeaks, read_speakers
+from pretrain_lab.tasks.rule_baselines import bio_spans, entity_f1, name_rules, speaker_rules
+from pretrain_lab.tasks.speakers import SpeakerQuestion, read_speakers
 
 BASE = "sentence-transformers/all-MiniLM-L6-v2"
 RATES: tuple[float, ...] = (1e-4, 3e-4)
@@ -48,7 +48,7 @@ def name_examples(plan: Plan, split: str) -> tuple[list[NamePassage], list[Encod
     return passages, encoded
 
 
-def speaker_examples(plan: Plan, split: str) -> tuple[list[WhoSpeaks], list[Encoded]]:
+def speaker_examples(plan: Plan, split: str) -> tuple[list[SpeakerQuestion], list[Encoded]]:
     """Encode questions about lines; those that are too long are left out, not cut."""
     questions = read_speakers(split, generator=Generator().manual_seed(0))
     found = []
@@ -66,9 +66,9 @@ def tune_head(plan: Plan, task: str, examples: list[Encoded], lr: float, seed: i
     """Put a head of `transformers` on the encoder and train everything."""
     torch.manual_seed(seed)
     if task == "names":
-        model = load_named(BASE, "tokens", report=None, num_labels=len(TAGS)).model
+        model = load_hub_model(BASE, "tokens", report=None, num_labels=len(TAGS)).model
     else:
-        model = load_named(BASE, "spans", report=None).model
+        model = load_hub_model(BASE, "spans", report=None).model
     n_steps = N_EPOCHS[task] * -(-len(examples) // 16)
     made = train(plan, model, examples, lr, seed, n_steps=n_steps)
     return model, made
@@ -76,13 +76,15 @@ def tune_head(plan: Plan, task: str, examples: list[Encoded], lr: float, seed: i
 
 def mark_names(model: Any, encoded: list[Encoded]) -> list[list[str]]:
     """Let the model tag the words."""
-    found = answers(model, encoded, read_tags, pad_id=pad_id())
+    found = predict_hf(model, encoded, decode_tags, pad_id=pad_id())
     return [[TAGS[tag] for tag in tags] for tags in found]
 
 
-def answer_speakers(model: Any, questions: list[WhoSpeaks], encoded: list[Encoded]) -> list[str]:
+def answer_speakers(
+    model: Any, questions: list[SpeakerQuestion], encoded: list[Encoded]
+) -> list[str]:
     """Let the model choose a span, and cut it out of the context."""
-    found = answers(model, encoded, partial(read_span, max_len=12), pad_id=pad_id())
+    found = predict_hf(model, encoded, partial(decode_span, max_len=12), pad_id=pad_id())
     texts = []
     for question, (first, last) in zip(questions, found, strict=True):
         batch = published()[1](question.line, question.context)
@@ -96,7 +98,7 @@ def run_names(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
     _, train_examples = name_examples(plan, "train")
     model, made = tune_head(plan, "names", train_examples, lr, seed)
     known, encoded = name_examples(plan, "validation")
-    validation = name_scores(mark_names(model, encoded), [p.tags for p in known]).f1
+    validation = entity_f1(mark_names(model, encoded), [p.tags for p in known]).f1
     passages, encoded = name_examples(plan, "test")
     marked = mark_names(model, encoded)
     return {
@@ -117,12 +119,12 @@ def run_names(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
 
 def named(passage: NamePassage, tags: Any) -> list[str]:
     """List the names that tags mark in a passage."""
-    return [" ".join(passage.words[a:b]) for a, b in name_spans(tags)]
+    return [" ".join(passage.words[a:b]) for a, b in bio_spans(tags)]
 
 
 def name_counts(marked: Any, truth: Any) -> list[int]:
     """Count names found, names there, and names that are both."""
-    found, real = set(name_spans(marked)), set(name_spans(truth))
+    found, real = set(bio_spans(marked)), set(bio_spans(truth))
     return [len(found), len(real), len(found & real)]
 
 

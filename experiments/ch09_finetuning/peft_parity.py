@@ -18,7 +18,7 @@ from experiments.ch09_finetuning.methods import (
     new_encoder,
     pad_id,
 )
-from pretrain_lab.finetuning.freezing import count_parameters, train_only
+from pretrain_lab.finetuning.freezing import count_parameters, freeze_except
 from pretrain_lab.finetuning.hf_heads import SentenceClassifier, collate
 from pretrain_lab.finetuning.lora import lora_layers
 
@@ -37,7 +37,7 @@ def with_peft(ours: nn.Module) -> nn.Module:
         r=RANK, lora_alpha=int(ALPHA), lora_dropout=0.0, target_modules=["query", "value"]
     )
     inject_adapter_in_model(config, theirs)
-    train_only(theirs, ("*lora_*", "classifier.*"))
+    freeze_except(theirs, ("*lora_*", "classifier.*"))
     layers: list[Any] = [m for m in theirs.modules() if hasattr(m, "lora_A")]
     with torch.no_grad():
         for mine, layer in zip(lora_layers(ours), layers, strict=True):

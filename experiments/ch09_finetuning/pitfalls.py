@@ -21,7 +21,7 @@ from experiments.ch09_finetuning.methods import (
     share,
     train,
 )
-from pretrain_lab.finetuning.hf_heads import answers, collate, read_class
+from pretrain_lab.finetuning.hf_heads import collate, decode_class, predict_hf
 
 SEED = 0
 RATE_FACTOR = 100
@@ -39,7 +39,7 @@ def high_rate(plan: Plan, lr: float) -> dict[str, Any]:
     """Take a learning rate that is far too large."""
     model = make_model(METHODS["full"], SEED)
     made = train(plan, model, encode(draw_labelled(plan.n_labels, SEED)), RATE_FACTOR * lr, SEED)
-    chosen = answers(model, encoded(plan.asked, "test"), read_class, pad_id=pad_id())
+    chosen = predict_hf(model, encoded(plan.asked, "test"), decode_class, pad_id=pad_id())
     return {
         "lr": RATE_FACTOR * lr,
         "losses": made["losses"],

@@ -21,7 +21,7 @@ from pretrain_lab.interpretability.attention_heads import (
     repeated_rows,
     search_heads,
 )
-from pretrain_lab.interpretability.hidden_states import look_inside
+from pretrain_lab.interpretability.hidden_states import hidden_states_and_attentions
 
 RELATIONS = ("previous", "next", "first", "last", "same", "mark", "heading")
 HALF_LEN = 24
@@ -59,7 +59,7 @@ def cut_rows(reader: Reader, split: str, n_rows: int, seq_len: int) -> Rows:
 
 def maps_of(model: Any, rows: Rows) -> Tensor:
     """Compute all attention weights, float (N, B, H, T, T)."""
-    return torch.stack(look_inside(model, rows.ids)[1])
+    return torch.stack(hidden_states_and_attentions(model, rows.ids)[1])
 
 
 def search_model(name: str, n_rows: int, seq_len: int, n_draws: int) -> dict[str, Any]:

@@ -17,11 +17,11 @@ import torch
 from torch import Generator, Tensor
 
 from experiments.ch10_feature_lab.readers import Reader, Words
-from pretrain_lab.corpora.scenes import core
+from pretrain_lab.corpora.scenes import normalise_word
 from pretrain_lab.interpretability.linear_probes import control_labels, fit_probe
 from pretrain_lab.statistics.intervals import wilson_interval
 from pretrain_lab.tasks.character_ner import read_names
-from pretrain_lab.tasks.speakers import read_changes
+from pretrain_lab.tasks.speakers import load_speaker_changes
 from pretrain_lab.tasks.text_to_text import GENRES, TASKS
 
 SPLITS = ("train", "validation", "test")
@@ -48,7 +48,10 @@ def passages(split: str, n: int) -> tuple[list[list[str]], list[list[int]], list
     order = torch.randperm(len(found), generator=Generator().manual_seed(1)).tolist()
     texts, marks, names = [], [], []
     for i in order[:n]:
-        kept = [(core(w) or "", w, t) for w, t in zip(found[i].words, found[i].tags, strict=True)]
+        kept = [
+            (normalise_word(w) or "", w, t)
+            for w, t in zip(found[i].words, found[i].tags, strict=True)
+        ]
         kept = [item for item in kept if item[0]]
         texts.append([bare for bare, _, _ in kept])
         marks.append([MARKS.get(re.sub(r"^.*[a-z']", "", w)[:1], -1) for _, w, _ in kept])
@@ -114,7 +117,7 @@ def text_tasks(sizes: dict[str, int]) -> dict[str, dict[str, Items]]:
     genre = {name: i for i, name in enumerate(sorted(GENRES.values()))}
     tasks: dict[str, dict[str, Items]] = {"speaker change": {}, "genre": {}}
     for split in SPLITS:
-        pairs = read_changes(split, generator=Generator().manual_seed(0))
+        pairs = load_speaker_changes(split, generator=Generator().manual_seed(0))
         told = [(f"{p.first} {p.second}".lower().split()[:60], p.label) for p in pairs]
         tasks["speaker change"][split] = _whole(told, sizes[split])
         parts = [(e.source.removeprefix("genre: "), genre[e.target])
@@ -129,7 +132,7 @@ def _whole(told: list[tuple[list[str], int]], n: int) -> Items:
     items = balanced([words for words, _ in told], asked, most=n)
     chosen = [i for i, places in enumerate(items.places) if places]
     texts = [told[i][0] for i in chosen]
-    return Items(texts, [], items.labels, [core(words[0]) or words[0] for words in texts])
+    return Items(texts, [], items.labels, [normalise_word(words[0]) or words[0] for words in texts])
 
 
 def probe_reader(reader: Reader, sizes: dict[str, dict[str, int]], every: int = 1) -> Any:

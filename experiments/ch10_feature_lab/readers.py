@@ -16,10 +16,15 @@ from torch import Tensor
 from pretrain.bert import BERT
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.download import fetch
-from pretrain_lab.hub.models import ENCODER_FOLDER, ENCODER_PACKAGE, load_decoder
+from pretrain_lab.hub.models import ENCODER_FOLDER, ENCODER_PACKAGE, load_smollm2
 from pretrain_lab.hub.tokenizers import load_published_tokenizer
 from pretrain_lab.hub.weights import from_pretrained
-from pretrain_lab.interpretability.hidden_states import encode_words, look_inside, pad_rows, pool
+from pretrain_lab.interpretability.hidden_states import (
+    encode_words,
+    hidden_states_and_attentions,
+    pad_rows,
+    pool,
+)
 
 Words = Sequence[str]
 BATCH_SIZE = 16
@@ -58,7 +63,7 @@ class Reader:
         """Compute states float (N + 1, B, T, D) of ids (B, T)."""
         with torch.inference_mode():
             if self.own:
-                return look_inside(self.model, ids, real)[0]
+                return hidden_states_and_attentions(self.model, ids, real)[0]
             found = self.model.model(ids, attention_mask=real.long(), output_hidden_states=True)
             return torch.stack(found.hidden_states)
 
@@ -120,7 +125,7 @@ def load_reader(name: str) -> Reader:
         name: "random" is MiniLM's architecture with weights as drawn before training.
     """
     if name == "smollm2":
-        model, tokenizer = load_decoder()
+        model, tokenizer = load_smollm2()
 
         def encode(text: str) -> list[int]:
             """Encode without special tokens."""

@@ -17,13 +17,13 @@ from torch import Generator, Tensor
 
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import Review, load_reviews
-from pretrain_lab.hub.models import load_decoder
+from pretrain_lab.hub.models import load_smollm2
 from pretrain_lab.paths import data_file
 from pretrain_lab.prompting.answer_scoring import (
-    CachedReader,
     PlainReader,
+    PrefixCachedModel,
     Reader,
-    tokens_that_go_on,
+    is_word_continuation,
 )
 from pretrain_lab.prompting.templates import Encode, Example, Template, draw_balanced
 
@@ -91,14 +91,14 @@ class Item(NamedTuple):
 @cache
 def decoder() -> Subject:
     """Load the published decoder."""
-    model, tokenizer = load_decoder()
+    model, tokenizer = load_smollm2()
     texts = tokenizer.batch_decode([[i] for i in range(model.config.vocab_size)])
     return Subject(
         "SmolLM2-135M-Instruct",
         lambda text: list(tokenizer.encode(text)),
         tokenizer.decode,
-        lambda prefix: CachedReader(model, prefix),
-        tokens_that_go_on(texts),
+        lambda prefix: PrefixCachedModel(model, prefix),
+        is_word_continuation(texts),
     )
 
 
@@ -123,7 +123,7 @@ def own_gpt(name: str) -> Subject:
         encode,
         tokenizer.decode,
         lambda prefix: PlainReader(model, prefix),
-        tokens_that_go_on(texts),
+        is_word_continuation(texts),
     )
 
 

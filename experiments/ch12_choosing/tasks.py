@@ -23,10 +23,10 @@ from experiments.common.memory import ArmCache
 from experiments.common.statistics import compare, summary
 from pretrain_lab.corpora.download import fetch
 from pretrain_lab.finetuning.sequence_classification import text_features
-from pretrain_lab.hub.models import ENCODER_FOLDER, ENCODER_PACKAGE, load_decoder
+from pretrain_lab.hub.models import ENCODER_FOLDER, ENCODER_PACKAGE, load_smollm2
 from pretrain_lab.hub.tokenizers import load_published_tokenizer
 from pretrain_lab.hub.weights import from_pretrained
-from pretrain_lab.prompting.answer_scoring import CachedReader, answer_log_probs
+from pretrain_lab.prompting.answer_scoring import PrefixCachedModel, answer_log_probs
 from pretrain_lab.prompting.templates import Template, encode_answers, encode_task
 from pretrain_lab.tasks.subjectivity import FORMS, FilmText, load_plot_or_review
 
@@ -154,10 +154,10 @@ def ask_length(train: Sequence[FilmText], test: Sequence[FilmText]) -> dict[str,
 
 def ask_decoder(test: Sequence[FilmText]) -> dict[str, Any]:
     """Ask SmolLM2 without demonstrations: hits, and how well its scores order the kinds."""
-    model, tokenizer = load_decoder()
+    model, tokenizer = load_smollm2()
     shared, rows = encode_task(PROMPT, [], [t.text for t in test], tokenizer.encode)
     options = encode_answers(PROMPT, ANSWERS, tokenizer.encode)
-    scores = answer_log_probs(CachedReader(model, shared), rows, options)
+    scores = answer_log_probs(PrefixCachedModel(model, shared), rows, options)
     labels = torch.tensor([t.label for t in test])
     lead = scores[:, 1] - scores[:, 0]
     gaps = lead[labels == 1][:, None] - lead[labels == 0][None, :]

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from experiments.book_models.vocabularies import book_texts
-from pretrain_lab.hub.models import load_decoder
+from pretrain_lab.hub.models import load_smollm2
 from pretrain_lab.interpretability.pronoun_bias import GROUPS, PRONOUNS, TEMPLATES, sentences
 
 SETTINGS: dict[str, Any] = {"templates": TEMPLATES, "groups": GROUPS}
@@ -34,7 +34,7 @@ def text_log_probs(model: Any, rows: list[Tensor]) -> Tensor:
 
 def ask_decoder() -> dict[str, list[float]]:
     """Give log P(with "she") - log P(with "he") for each word and template."""
-    model, tokenizer = load_decoder()
+    model, tokenizer = load_smollm2()
     words = [word for group in GROUPS.values() for word in group]
     found = {}
     for word in words:

@@ -32,7 +32,7 @@ from transformers.models.t5.modeling_t5 import T5LayerNorm
 
 from experiments.common.records import versions
 from experiments.parity.published import published_encoder, published_sizes
-from pretrain_lab.hub.parity import agreement
+from pretrain_lab.hub.parity import parity_ladder
 from pretrain_lab.hub.weights import from_pretrained
 from pretrain_lab.paths import data_file
 
@@ -144,7 +144,7 @@ def ladder(family: str) -> dict[str, float]:
         peer = draw_peer(family, generator)
         inputs, labels = draw_batch(family, generator)
         model = ours_of(peer)
-        gaps = agreement(model, peer, labels, lr=LR, **inputs)
+        gaps = parity_ladder(model, peer, labels, lr=LR, **inputs)
         gaps["largest logit"] = float(model(**inputs).detach().abs().max())
         worst = {rung: max(gap, worst.get(rung, 0.0)) for rung, gap in gaps.items()}
     assert max(gap for rung, gap in worst.items() if rung != "largest logit") <= TOLERANCE
@@ -209,7 +209,7 @@ def planted_faults() -> dict[str, dict[str, Any]]:
         generator = Generator().manual_seed(0)
         peer = draw_peer(family, generator, **{LAYERS[family]: 1})
         inputs, labels = draw_batch(family, generator)
-        gaps = agreement(plant(ours_of(peer)), peer, labels, lr=LR, **inputs)
+        gaps = parity_ladder(plant(ours_of(peer)), peer, labels, lr=LR, **inputs)
         first = next(rung for rung, gap in gaps.items() if gap > TOLERANCE)
         found[fault] = {"family": family, "first": first, "gaps": gaps}
     return found

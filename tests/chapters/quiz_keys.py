@@ -43,7 +43,7 @@ from pretrain_lab.checkpoints import quantize_rows
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.interpretability.linear_probes import control_labels, fit_probe
 from pretrain_lab.oracles.hmm import HiddenMarkovSource
-from pretrain_lab.oracles.optimal_losses import blank_oracle, causal_oracle
+from pretrain_lab.oracles.optimal_losses import optimal_causal_log_probs, optimal_cloze_log_probs
 from pretrain_lab.paths import data_file
 from pretrain_lab.prompting.answer_scoring import calibrate
 from pretrain_lab.scaling.flops import gpt_flops
@@ -379,8 +379,8 @@ def quiz_wld_floors() -> str:
     town = HiddenMarkovSource(mostly, mostly, torch.tensor([0.5, 0.5]))
     days = torch.zeros(1, 3, dtype=torch.long)
     umbrella = {
-        "GPT": float(causal_oracle(town, days).exp()[0, 1]),
-        "BERT": float(blank_oracle(town, days, torch.tensor([1])).exp()[0, 0]),
+        "GPT": float(optimal_causal_log_probs(town, days).exp()[0, 1]),
+        "BERT": float(optimal_cloze_log_probs(town, days, torch.tensor([1])).exp()[0, 0]),
     }
     losses = {"GPT": 1.00, "BERT": 0.98}
     above = {name: losses[name] - _entropy(p) for name, p in umbrella.items()}
@@ -494,8 +494,8 @@ def quiz_icl_write() -> str:
     written, last = "", max(after_prompt, key=after_prompt.__getitem__)
     while last:
         written += last
-        follows = after.get(last, {}) if written == last else {}
-        last = max(follows, key=follows.__getitem__) if follows else ""
+        explanation = after.get(last, {}) if written == last else {}
+        last = max(explanation, key=explanation.__getitem__) if explanation else ""
     return f"*{chosen.strip()}* is chosen, *{written.strip()}* is written"
 
 

@@ -11,7 +11,7 @@ import pytest
 from wrong_answers import Planted, planted
 
 from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers, Words, plain
-from pretrain_book.exercises.grader import MODULES, OPEN, WHOLE, Checker, find_checker, labels
+from pretrain_book.exercises.grader import MODULES, OPEN, SINGLE, Checker, find_checker, labels
 from tools.chapters import store
 
 PURPOSES = {"warm-up", "derivation", "experiment", "extension"}
@@ -50,9 +50,9 @@ PLANTED = planted()
 TYPES = (Choice, Function, Number, Numbers, Words)
 
 
-def otherwise(checker: Checker) -> set[str]:
+def default_hint(checker: Checker) -> set[str]:
     """Return the hints for mistakes that are not known."""
-    return {part.otherwise for part in checker.parts.values()}
+    return {part.default_hint for part in checker.parts.values()}
 
 
 def hints(checker: Checker) -> set[str]:
@@ -107,7 +107,7 @@ class TestWritten:
         mine = [c for c in cells(WRITTEN[label]) if f'"{label}"' in "".join(c["source"])]
         reader, solution = mine[0], mine[-1]
         assert printed(reader) == f"{OPEN}\n"
-        assert f"Right. {find_checker(label).follows}\n" in printed(solution)
+        assert f"Right. {find_checker(label).explanation}\n" in printed(solution)
 
 
 @pytest.mark.parametrize("label", labels())
@@ -115,42 +115,42 @@ class TestChecker:
     def test_it_bears_its_label_and_speaks_in_sentences(self, label: str):
         checker = find_checker(label)
         assert checker.exercise == label
-        for sentence in (checker.follows, *hints(checker), *otherwise(checker)):
+        for sentence in (checker.explanation, *hints(checker), *default_hint(checker)):
             assert sentence.endswith((".", "?")), sentence
             assert len(sentence) <= 200, sentence
-        assert checker.follows[0].isupper() or not checker.follows[0].isalpha()
+        assert checker.explanation[0].isupper() or not checker.explanation[0].isalpha()
 
     def test_it_accepts_the_right_answer(self, label: str):
         checker = find_checker(label)
         for answer in (PLANTED[label].right, *PLANTED[label].also_right):
-            assert checker.verdict(answer) == f"Right. {checker.follows}"
-        assert checker.verdict(...) == OPEN
+            assert checker.grade(answer) == f"Right. {checker.explanation}"
+        assert checker.grade(...) == OPEN
 
     def test_planted_mistakes_are_named(self, label: str):
         checker = find_checker(label)
         for number, (answer, words) in enumerate(PLANTED[label].wrong):
-            line = checker.verdict(answer)
+            line = checker.grade(answer)
             assert line.startswith("Not yet: "), f"wrong answer {number}: {line}"
             assert words in line, f"wrong answer {number}: {line}"
 
     def test_enough_wrong_answers_are_planted_and_every_mistake_that_it_knows(self, label: str):
         checker, cases = find_checker(label), PLANTED[label].wrong
-        lines = [checker.verdict(answer) for answer, _ in cases]
+        lines = [checker.grade(answer) for answer, _ in cases]
         assert len(cases) >= 5
-        general = [any(line.endswith(o) for o in otherwise(checker)) for line in lines]
+        general = [any(line.endswith(o) for o in default_hint(checker)) for line in lines]
         assert general.count(False) >= 3
         never = {hint for hint in hints(checker) if not any(x.endswith(hint) for x in lines)}
         assert never == set()
 
     def test_no_hint_gives_the_answer_away(self, label: str):
         checker = find_checker(label)
-        for hint in hints(checker) | otherwise(checker):
+        for hint in hints(checker) | default_hint(checker):
             assert not [n for n in long_numbers(PLANTED[label].right) if n in hint], hint
 
 
 def refuses(checker: Checker, answer: Any) -> None:
     """Check that an answer gets one line that says what is wrong, and no traceback."""
-    line = checker.verdict(answer)
+    line = checker.grade(answer)
     assert line.startswith("Not yet: "), f"{checker.exercise}: {line}"
     assert line.endswith((".", "?")), f"{checker.exercise}: {line}"
     assert "\n" not in line, f"{checker.exercise}: {line}"
@@ -170,12 +170,12 @@ class TestJunk:
         ]
         assert asked
         for label, name in asked:
-            answer = junk if name == WHOLE else {**PLANTED[label].right, name: junk}
+            answer = junk if name == SINGLE else {**PLANTED[label].right, name: junk}
             refuses(find_checker(label), answer)
 
     def test_several_parts_refuse_it(self, junk: Any):
         for label in labels():
-            if WHOLE not in find_checker(label).parts:
+            if SINGLE not in find_checker(label).parts:
                 refuses(find_checker(label), junk)
 
 

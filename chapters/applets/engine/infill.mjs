@@ -121,7 +121,7 @@ export async function bertInOrder(model, ids, gaps, { maskId, isSpecial }, isOve
 
 /**
  * T5's exercise: what the encoder reads and what the decoder should write, as
- * `pretrain.span_corruption.apply_spans` has it.
+ * `pretrain.span_corruption.corrupt_given_spans` has it.
  * @param {number[]} ids The true text.
  * @param {[number, number][]} gaps At most one fewer than there are sentinels.
  * @param {CharTokenizer} tokenizer With <extra_id_0>, <extra_id_1> ... and perhaps </s>.

@@ -3,7 +3,7 @@
 import { softmax } from "./tensors.mjs";
 
 /**
- * Turn scores into the distribution that is drawn from. As `pretrain.generation.filter_probs`.
+ * Turn scores into the distribution that is drawn from. As `Sampling.distribution` of `pretrain.generation`.
  * @param {ArrayLike<number>} logits One row of V scores.
  * @param {object} [options] `temperature` > 0 divides the scores; `topK` keeps the k likeliest
  *   (and ties); `topP` keeps the smallest set of likeliest tokens that reaches p.

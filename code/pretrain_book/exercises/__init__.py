@@ -21,4 +21,4 @@ def check(exercise: str, answer: object) -> None:
     Raises:
         ValueError: No exercise has this label.
     """
-    print(find_checker(exercise).verdict(answer))
+    print(find_checker(exercise).grade(answer))

@@ -2,7 +2,7 @@
 """What an exercise may ask for: a number, numbers, one of some words, words, a function.
 
 A kind *reads* an answer into a plain value that predicates can judge without fear. An answer of
-another kind raises WrongKindError, whose message says what was expected and what came.
+another kind raises AnswerTypeError, whose message says what was expected and what came.
 Left out: answers in free text, which no program can judge.
 
 Answers as plain values, and words for what an answer is.
@@ -23,7 +23,7 @@ MAX_SHOWN = 60
 """Longest piece of an answer that a message repeats, in characters."""
 
 
-class WrongKindError(Exception):
+class AnswerTypeError(Exception):
     """An answer is not of the kind that the exercise asks for; the message is for the reader."""
 
 
@@ -71,16 +71,16 @@ def as_array(answer: object, asks_for: str) -> NDArray[np.float64]:
     """Turn an answer into finite numbers, or say why it is none."""
     value = plain(answer)
     if not _only_numbers(value):
-        raise WrongKindError(f"expected {asks_for}, got {described(answer)}")
+        raise AnswerTypeError(f"expected {asks_for}, got {described(answer)}")
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         what = "rows of different lengths" if isinstance(value, list) else described(answer)
-        raise WrongKindError(f"expected {asks_for}, got {what}") from None
+        raise AnswerTypeError(f"expected {asks_for}, got {what}") from None
     if not np.isfinite(array).all():
         kind = "NaN" if np.isnan(array).any() else "infinity"
         where = "" if array.size == 1 else " among the numbers"
-        raise WrongKindError(f"expected {asks_for}, got {kind}{where}")
+        raise AnswerTypeError(f"expected {asks_for}, got {kind}{where}")
     return array
 
 
@@ -119,11 +119,11 @@ def cut(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…"
 
 
-class Kind(Protocol):
+class AnswerType(Protocol):
     """What is asked for, and how an answer of that kind becomes a plain value."""
 
     def read(self, answer: object) -> Any:
-        """Return the plain value of an answer, or raise WrongKindError."""
+        """Return the plain value of an answer, or raise AnswerTypeError."""
 
     @property
     def asks_for(self) -> str:
@@ -158,15 +158,15 @@ class Number:
             A finite float.
 
         Raises:
-            WrongKindError: Text, a truth value, several numbers, NaN, infinity, or a fraction where
-                a count is asked for.
+            AnswerTypeError: Text, a truth value, several numbers, NaN, infinity, or a fraction
+                where a count is asked for.
         """
         array = as_array(answer, self.asks_for)
         if array.size != 1 or isinstance(plain(answer), bool):
-            raise WrongKindError(f"expected {self.asks_for}, got {described(answer)}")
+            raise AnswerTypeError(f"expected {self.asks_for}, got {described(answer)}")
         value = float(array.reshape(()))
         if self.whole and value != round(value):
-            raise WrongKindError(f"expected {self.asks_for}, got {value:g}")
+            raise AnswerTypeError(f"expected {self.asks_for}, got {value:g}")
         return value
 
 
@@ -198,14 +198,14 @@ class Numbers:
             float64 array of the shape.
 
         Raises:
-            WrongKindError: Not numbers, not finite, or of another shape.
+            AnswerTypeError: Not numbers, not finite, or of another shape.
         """
         array = as_array(answer, self.asks_for)
         fits = len(array.shape) == len(self.shape) and all(
             wanted in (None, got) for wanted, got in zip(self.shape, array.shape, strict=True)
         )
         if not fits:
-            raise WrongKindError(f"expected {self.asks_for}, got {shape_in_words(array.shape)}")
+            raise AnswerTypeError(f"expected {self.asks_for}, got {shape_in_words(array.shape)}")
         return array
 
 
@@ -234,13 +234,13 @@ class Choice:
             The option, spelled as in ``options``.
 
         Raises:
-            WrongKindError: Not text, or none of the options.
+            AnswerTypeError: Not text, or none of the options.
         """
         if isinstance(answer, str):
             for option in self.options:
                 if answer.strip().casefold() == option.casefold():
                     return option
-        raise WrongKindError(f"expected {self.asks_for}, got {described(answer)}")
+        raise AnswerTypeError(f"expected {self.asks_for}, got {described(answer)}")
 
 
 @dataclass(frozen=True)
@@ -271,12 +271,12 @@ class Words:
             The strings as a tuple.
 
         Raises:
-            WrongKindError: A single string, something else than strings, or another number of them.
+            AnswerTypeError: A single string, no strings, or another number of them.
         """
         if not isinstance(answer, list | tuple) or not all(isinstance(x, str) for x in answer):
-            raise WrongKindError(f"expected {self.asks_for}, got {described(answer)}")
+            raise AnswerTypeError(f"expected {self.asks_for}, got {described(answer)}")
         if not answer or self.count not in (None, len(answer)):
-            raise WrongKindError(f"expected {self.asks_for}, got {len(answer)}")
+            raise AnswerTypeError(f"expected {self.asks_for}, got {len(answer)}")
         return tuple(answer)
 
 
@@ -293,7 +293,7 @@ class Function:
 
     signature: str
     cases: tuple[tuple[Any, ...], ...]
-    returns: Kind | tuple[Kind, ...]
+    returns: AnswerType | tuple[AnswerType, ...]
 
     @property
     def asks_for(self) -> str:
@@ -310,26 +310,26 @@ class Function:
             What it returned, one plain value a case.
 
         Raises:
-            WrongKindError: Nothing that can be called; it stopped with an error; or it returned
+            AnswerTypeError: Nothing that can be called; it stopped with an error; or it returned
                 something of the wrong kind.
         """
         if not callable(answer):
-            raise WrongKindError(f"expected {self.asks_for}, got {described(answer)}")
+            raise AnswerTypeError(f"expected {self.asks_for}, got {described(answer)}")
         returns = self.returns
         kinds = returns if isinstance(returns, tuple) else (returns,) * len(self.cases)
         return tuple(
             self._one(answer, case, kind) for case, kind in zip(self.cases, kinds, strict=True)
         )
 
-    def _one(self, function: Callable[..., object], case: tuple[Any, ...], kind: Kind) -> Any:
+    def _one(self, function: Callable[..., object], case: tuple[Any, ...], kind: AnswerType) -> Any:
         """Call the function once, and turn whatever goes wrong into a message."""
         call = f"{self.signature.split('(')[0]}({', '.join(shown(a) for a in case)})"
         try:
             returned = function(*deepcopy(case))
         except Exception as error:  # the reader's own code: any error may come
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise WrongKindError(f"{call} stopped with {cut(what)}") from None
+            raise AnswerTypeError(f"{call} stopped with {cut(what)}") from None
         try:
             return kind.read(returned)
-        except WrongKindError as error:
-            raise WrongKindError(f"{call} should return something else: {error}") from None
+        except AnswerTypeError as error:
+            raise AnswerTypeError(f"{call} should return something else: {error}") from None

@@ -87,8 +87,10 @@ def audit() -> Checker:
             "which would let a model know a verdict without reading the sentence?",
         ),
     }
-    follows = "Four lines of counting, before any training, and none of them finds wrong labels."
-    return Checker("ex-rev-audit", "experiment", parts, follows)
+    explanation = (
+        "Four lines of counting, before any training, and none of them finds wrong labels."
+    )
+    return Checker("ex-rev-audit", "experiment", parts, explanation)
 
 
 def pca() -> Checker:
@@ -115,8 +117,8 @@ def pca() -> Checker:
         "write the square out, and use that w has length 1.",
     )
     parts = {"error": error, "change": _change(free)}
-    follows = "The best code of one number, and a local rule that finds it without any label."
-    return Checker("ex-rev-pca", "derivation", parts, follows)
+    explanation = "The best code of one number, and a local rule that finds it without any label."
+    return Checker("ex-rev-pca", "derivation", parts, explanation)
 
 
 def _change(cases: tuple[tuple[Vector, Vector], ...]) -> Part:
@@ -167,8 +169,10 @@ def vectors() -> Checker:
         "one word, one vector.",
     )
     parts = {"nearest": nearest, "cannot": cannot}
-    follows = "Company in this corpus, found by counting, and one vector for all uses of a word."
-    return Checker("ex-rev-vectors", "extension", parts, follows)
+    explanation = (
+        "Company in this corpus, found by counting, and one vector for all uses of a word."
+    )
+    return Checker("ex-rev-vectors", "extension", parts, explanation)
 
 
 N_TOKENS, N_ASKED = 20, 3
@@ -216,8 +220,10 @@ def sees() -> Checker:
             "the tokens outside the gap, and those of the gap that are written already.",
         ),
     }
-    follows = "Many questions with little to go on, or few with much: neither measures learning."
-    return Checker("ex-rev-sees", "warm-up", parts, follows)
+    explanation = (
+        "Many questions with little to go on, or few with much: neither measures learning."
+    )
+    return Checker("ex-rev-sees", "warm-up", parts, explanation)
 
 
 def _counts(seen: list[int]) -> Predicate:
@@ -263,11 +269,13 @@ def blank() -> Checker:
         "what does −log2 p do as p falls to 0?",
     )
     parts = {"second": second, "miss": missed, "model": model, "zero": zero}
-    follows = "Bits reward who is right, and more who was sure; they punish who was sure and wrong."
-    return Checker("ex-rev-blank", "experiment", parts, follows)
+    explanation = (
+        "Bits reward who is right, and more who was sure; they punish who was sure and wrong."
+    )
+    return Checker("ex-rev-blank", "experiment", parts, explanation)
 
 
-def _paid(right: tuple[float, ...], count: int, otherwise: str) -> Part:
+def _paid(right: tuple[float, ...], count: int, default_hint: str) -> Part:
     """Ask for the bits that a model pays, one number a line."""
     bits = np.array(right)
     return Part(
@@ -278,7 +286,7 @@ def _paid(right: tuple[float, ...], count: int, otherwise: str) -> Part:
             off_by_factor(bits, math.log(2), "those are nats; bits take log2.", rel=0.03),
             Mistake(near(2.0**-bits, rel=0.05), "those are probabilities."),
         ),
-        otherwise,
+        default_hint,
     )
 
 
@@ -311,8 +319,8 @@ def following() -> Checker:
         "where does it expect to pay most?",
     )
     parts = {"paid": paid, "expected": expected, "least sure": least}
-    follows = "What is paid depends on the answer; how sure a model is does not."
-    return Checker("ex-rev-next", "experiment", parts, follows)
+    explanation = "What is paid depends on the answer; how sure a model is does not."
+    return Checker("ex-rev-next", "experiment", parts, explanation)
 
 
 CHECKERS = {

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers
-from pretrain_book.exercises.grader import Checker, Part, one
+from pretrain_book.exercises.grader import Checker, Part, single_answer
 from pretrain_book.exercises.predicates import Mistake, acts_like, between, equals, near
 
 WIDTH, VOCAB, PLACES, N_BLOCKS = 768, 40_478, 512, 12
@@ -21,7 +21,7 @@ def count() -> Checker:
     blocks = N_BLOCKS * (12 * WIDTH**2 + 13 * WIDTH)
     total = blocks + (VOCAB + PLACES) * WIDTH
     bare = N_BLOCKS * 12 * WIDTH**2 + (VOCAB + PLACES) * WIDTH
-    return one(
+    return single_answer(
         "ex-trf-count",
         "warm-up",
         Number("parameters", whole=True),
@@ -38,8 +38,8 @@ def count() -> Checker:
             equals(117_000_000, 117_000),
             "that is the figure usually quoted. Count exactly, to see whether it holds.",
         ),
-        otherwise="add the twelve blocks, the table of tokens and the table of positions.",
-        follows="So 117M is a rounding of the true number.",
+        default_hint="add the twelve blocks, the table of tokens and the table of positions.",
+        explanation="So 117M is a rounding of the true number.",
     )
 
 
@@ -78,8 +78,10 @@ def scale() -> Checker:
         ),
         "what do exponentials do to scores that lie further and further apart?",
     )
-    follows = "Divided by its spread, a score is as large in a wide layer as in a narrow one."
-    return Checker("ex-trf-scale", "derivation", {"spread": spread, "softmax": softmax}, follows)
+    explanation = "Divided by its spread, a score is as large in a wide layer as in a narrow one."
+    return Checker(
+        "ex-trf-scale", "derivation", {"spread": spread, "softmax": softmax}, explanation
+    )
 
 
 def rank() -> Checker:
@@ -111,8 +113,8 @@ def rank() -> Checker:
         ),
         "take the softmax over keys first, then the rank.",
     )
-    follows = "The head's questions live in 8 dimensions, and the softmax lifts that limit."
-    return Checker("ex-trf-rank", "experiment", {"scores": scores, "weights": weights}, follows)
+    explanation = "The head's questions live in 8 dimensions, and the softmax lifts that limit."
+    return Checker("ex-trf-rank", "experiment", {"scores": scores, "weights": weights}, explanation)
 
 
 def packing() -> Checker:
@@ -121,7 +123,7 @@ def packing() -> Checker:
     causal = np.tri(len(document))
     same = (document[:, None] == document[None, :]).astype(float)
     packed = causal * same
-    return one(
+    return single_answer(
         "ex-trf-packing",
         "extension",
         Numbers((len(document), len(document)), "a mask of queries × keys"),
@@ -134,8 +136,8 @@ def packing() -> Checker:
         Mistake(
             lambda mask: _permits_outside(mask, packed), "it permits a pair that it should not."
         ),
-        otherwise="a query may read a key at or before it, if both are in one document.",
-        follows="Both relations are transitive, so depth opens nothing.",
+        default_hint="a query may read a key at or before it, if both are in one document.",
+        explanation="Both relations are transitive, so depth opens nothing.",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers, Words
-from pretrain_book.exercises.grader import Checker, Part, one
+from pretrain_book.exercises.grader import Checker, Part, single_answer
 from pretrain_book.exercises.predicates import Mistake, Predicate, acts_like, equals, near
 from pretrain_lab.paths import data_file
 
@@ -82,7 +82,7 @@ def merge() -> Checker:
 
 def total() -> Checker:
     """Sum over all cuts of a word, where Viterbi takes the best one."""
-    return one(
+    return single_answer(
         "ex-tok-sum",
         "derivation",
         Function("total(word, probs)", CUTS, Number("probability")),
@@ -104,8 +104,8 @@ def total() -> Checker:
             lambda values: all(value == 0 for value in values),
             "everything is 0. Nothing of the text read yet has probability 1.",
         ),
-        otherwise="for each last piece, the total before it times the piece; add these up.",
-        follows="For steam the other cuts add 7 % to the best one.",
+        default_hint="for each last piece, the total before it times the piece; add these up.",
+        explanation="For steam the other cuts add 7 % to the best one.",
     )
 
 
@@ -114,7 +114,7 @@ def unknown() -> Checker:
     unseen = [sum(not c.isascii() for c in text) for text in STRANGE]
     table = np.array([[1, 1, n, 0, 0] for n in unseen])
     table[STRANGE.index("😀"), 3] = 1  # BERT keeps Latin letters and these two characters
-    return one(
+    return single_answer(
         "ex-tok-unknown",
         "experiment",
         Numbers((4, 5), "rows: texts, columns: vocabularies"),
@@ -138,8 +138,8 @@ def unknown() -> Checker:
             _cell(slice(None), 0, lambda x: (x == 0).any()),
             "no play has this word, so a vocabulary of their words lacks it.",
         ),
-        otherwise="per text: which characters, or whole words, does the vocabulary lack?",
-        follows="One [UNK] may hide one character or a whole word, so their number is no measure.",
+        default_hint="per text: which characters, or whole words, does the vocabulary lack?",
+        explanation="One [UNK] may hide a character or a whole word: counting them says nothing.",
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pretrain_book.exercises.answer_types import Function, Number, Numbers
-from pretrain_book.exercises.grader import Checker, Part, one
+from pretrain_book.exercises.grader import Checker, Part, single_answer
 from pretrain_book.exercises.predicates import (
     Mistake,
     acts_like,
@@ -41,8 +41,10 @@ def objective() -> Checker:
         "contexts": _contexts(),
         "best": _best(float(surprises.mean())),
     }
-    follows = "The loss is the cross-entropy to what followed, and counts would reach its minimum."
-    return Checker("ex-gpt-objective", "derivation", parts, follows)
+    explanation = (
+        "The loss is the cross-entropy to what followed, and counts would reach its minimum."
+    )
+    return Checker("ex-gpt-objective", "derivation", parts, explanation)
 
 
 def _probability(surprises: np.ndarray) -> Part:
@@ -225,7 +227,7 @@ def gradient() -> Checker:
     probs = np.array(ODDS) / sum(ODDS)
     target = np.eye(4)[TARGET]
     right = (probs - target) / N_POSITIONS
-    return one(
+    return single_answer(
         "ex-gpt-gradient",
         "derivation",
         Numbers((4,), "one derivative a token"),
@@ -250,8 +252,8 @@ def gradient() -> Checker:
             lambda values: abs(values.sum()) > 1e-4,
             "the four must sum to 0: a shift of all logits changes nothing.",
         ),
-        otherwise="differentiate minus the true logit plus the log of the sum of exponentials.",
-        follows="Only the true token's logit is pushed up, by what is missing to 1.",
+        default_hint="differentiate minus the true logit plus the log of the sum of exponentials.",
+        explanation="Only the true token's logit is pushed up, by what is missing to 1.",
     )
 
 
@@ -262,13 +264,13 @@ def context() -> Checker:
         "4 to 16": _gain(4, 16, 0.04, None),
         "16 to 120": _gain(16, 120, 0.025, None),
     }
-    follows = "Most of what helps stands close by; a hundred characters more hardly matter."
-    return Checker("ex-gpt-context", "experiment", parts, follows)
+    explanation = "Most of what helps stands close by; a hundred characters more hardly matter."
+    return Checker("ex-gpt-context", "experiment", parts, explanation)
 
 
 def typical() -> Checker:
     """Write locally typical sampling."""
-    return one(
+    return single_answer(
         "ex-gpt-typical",
         "extension",
         Function(
@@ -294,8 +296,8 @@ def typical() -> Checker:
         Mistake(
             acts_like(lambda probs, share: np.array(probs), TYPICAL_CASES), "nothing is cut off."
         ),
-        otherwise="sort by distance of surprise to entropy, keep up to the share, rescale.",
-        follows="The likeliest token itself can be cut, which top-k, top-p and min-p never do.",
+        default_hint="sort by distance of surprise to entropy, keep up to the share, rescale.",
+        explanation="The likeliest token itself can be cut, which top-k, top-p and min-p never do.",
     )
 
 
@@ -312,9 +314,9 @@ def _gain(low: int, high: int, tolerance: float, counted: float | None) -> Part:
     if counted is not None:
         mistakes.append(Mistake(near(counted, rel=0.01), "that is what Kneser–Ney gains."))
         mistakes.append(nats_for_bits(gain, rel=0.03))
-    otherwise = f"score the same characters with {low} and with {high} before them, in bits."
+    default_hint = f"score the same characters with {low} and with {high} before them, in bits."
     right = near(gain, rel=0, abs_=tolerance)
-    return Part(Number("bits per character"), right, tuple(mistakes), otherwise)
+    return Part(Number("bits per character"), right, tuple(mistakes), default_hint)
 
 
 def _entropy(probs: NDArray[np.float64]) -> float:

@@ -38,8 +38,8 @@ def replaced() -> Checker:
         "loss": _loss(labels),
         "same": _same(),
     }
-    follows = "A detector is asked at every place, and most of its answers are 'original'."
-    return Checker("ex-brt-replaced", "extension", parts, follows)
+    explanation = "A detector is asked at every place, and most of its answers are 'original'."
+    return Checker("ex-brt-replaced", "extension", parts, explanation)
 
 
 def _labels(right: np.ndarray) -> Part:
@@ -245,8 +245,8 @@ def gradient() -> Checker:
         "follow the gradient through the input and through the output matrix.",
     )
     parts = {"selected": selected, "not selected": other, "embeddings": reached}
-    follows = "BERT predicts 15 % of its tokens, and learns from all of them."
-    return Checker("ex-brt-gradient", "derivation", parts, follows)
+    explanation = "BERT predicts 15 % of its tokens, and learns from all of them."
+    return Checker("ex-brt-gradient", "derivation", parts, explanation)
 
 
 def spans() -> Checker:
@@ -274,8 +274,10 @@ def spans() -> Checker:
         ),
         "inside a span the neighbours are hidden as well: use your mask, and the same windows.",
     )
-    follows = "The neighbours tell most, and a span hides them; it is the harder question."
-    return Checker("ex-brt-spans", "extension", {"scattered": scattered, "spans": inside}, follows)
+    explanation = "The neighbours tell most, and a span hides them; it is the harder question."
+    return Checker(
+        "ex-brt-spans", "extension", {"scattered": scattered, "spans": inside}, explanation
+    )
 
 
 def failures() -> Checker:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 
 from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers
-from pretrain_book.exercises.grader import Checker, Part, one
+from pretrain_book.exercises.grader import Checker, Part, single_answer
 from pretrain_book.exercises.predicates import (
     Mistake,
     acts_like,
@@ -77,13 +77,13 @@ def buckets() -> Checker:
         ),
         "half of one side's buckets are exact; each stack has buckets × heads numbers.",
     )
-    follows = "So far away, one number has to do for all distances."
-    return Checker("ex-t5-buckets", "warm-up", {"a": each, "b": ends, "c": encoder}, follows)
+    explanation = "So far away, one number has to do for all distances."
+    return Checker("ex-t5-buckets", "warm-up", {"a": each, "b": ends, "c": encoder}, explanation)
 
 
 def fit() -> Checker:
     """Derive how many tokens of text fill an encoder."""
-    return one(
+    return single_answer(
         "ex-t5-fit",
         "derivation",
         Function("longest_text(length, share, mean_span)", FITS, Number("tokens of text")),
@@ -107,8 +107,8 @@ def fit() -> Checker:
             acts_like(lambda n, r, m: (n - 1) / (r + r / m), FITS),
             "that fills the decoder; cut tokens are not in the input.",
         ),
-        otherwise="for T tokens the input holds kept ones, sentinels, the end. Solve for T.",
-        follows="With the published setting, 568 tokens of text fill 512 places.",
+        default_hint="for T tokens the input holds kept ones, sentinels, the end. Solve for T.",
+        explanation="With the published setting, 568 tokens of text fill 512 places.",
     )
 
 
@@ -197,8 +197,8 @@ def summary() -> Checker:
         "judge all three on the test films.",
     )
     parts = {"precision": written, "recall": wanted, "f1": harmonic, "winner": winner}
-    follows = "A score that one word reaches for every film says little about summaries."
-    return Checker("ex-t5-summary", "extension", parts, follows)
+    explanation = "A score that one word reaches for every film says little about summaries."
+    return Checker("ex-t5-summary", "extension", parts, explanation)
 
 
 def order() -> Checker:
@@ -235,8 +235,8 @@ def order() -> Checker:
         "compare the losses by name and by place.",
     )
     parts = {"a": matters, "b": worse, "c": start, "d": filled}
-    follows = "Sentinels are read as names; the order of writing is a habit."
-    return Checker("ex-t5-order", "experiment", parts, follows)
+    explanation = "Sentinels are read as names; the order of writing is a habit."
+    return Checker("ex-t5-order", "experiment", parts, explanation)
 
 
 def _bucket(n: int, rounding: Rounding = math.floor, cap: int = N_BUCKETS - 1) -> int:

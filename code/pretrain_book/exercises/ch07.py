@@ -54,9 +54,9 @@ def information() -> Checker:
         (Mistake(equals("yes"), "a fair coin costs a bit each time, and teaches nothing."),),
         "what of a loss can never be learned away?",
     )
-    follows = "What is left at the optimum teaches nothing, however many bits it is."
+    explanation = "What is left at the optimum teaches nothing, however many bits it is."
     return Checker(
-        "ex-wld-information", "warm-up", {"gpt": of_gpt, "bert": of_bert, "b": learn}, follows
+        "ex-wld-information", "warm-up", {"gpt": of_gpt, "bert": of_bert, "b": learn}, explanation
     )
 
 
@@ -99,8 +99,8 @@ def perplexity() -> Checker:
         "sort the models of the study by both.",
     )
     parts = {"accuracy": accuracy, "perplexity": perplexities, "b": same}
-    follows = "The more accurate model has the higher perplexity."
-    return Checker("ex-wld-perplexity", "warm-up", parts, follows)
+    explanation = "The more accurate model has the higher perplexity."
+    return Checker("ex-wld-perplexity", "warm-up", parts, explanation)
 
 
 def prefix() -> Checker:
@@ -153,8 +153,8 @@ def prefix() -> Checker:
         "run it on windows of 128 with a prefix of 64.",
     )
     parts = {"permissions": count, "usable": usable, "inside": inside}
-    follows = "Trained weights fit one mask; another one needs training."
-    return Checker("ex-wld-prefix", "derivation", parts, follows)
+    explanation = "Trained weights fit one mask; another one needs training."
+    return Checker("ex-wld-prefix", "derivation", parts, explanation)
 
 
 def speed() -> Checker:
@@ -197,8 +197,8 @@ def speed() -> Checker:
         "compare the two distances to the optimum.",
     )
     parts = {"bert": of_bert, "t5": of_t5, "nearer": nearer}
-    follows = "A number of predictions is a cost; what each teaches is another matter."
-    return Checker("ex-wld-speed", "experiment", parts, follows)
+    explanation = "A number of predictions is a cost; what each teaches is another matter."
+    return Checker("ex-wld-speed", "experiment", parts, explanation)
 
 
 def generate() -> Checker:
@@ -234,8 +234,10 @@ def generate() -> Checker:
         ),
         "use the four names, and ask of each whether another training would remove it.",
     )
-    follows = "Masked diffusion models change the training, and keep the open mask."
-    return Checker("ex-wld-generate", "extension", {"mask": mask, "training": training}, follows)
+    explanation = "Masked diffusion models change the training, and keep the open mask."
+    return Checker(
+        "ex-wld-generate", "extension", {"mask": mask, "training": training}, explanation
+    )
 
 
 CHECKERS = {

@@ -74,8 +74,8 @@ def paid() -> Checker:
         "compare sizes and rates of the two.",
     )
     parts = {"invented": invented, "ours": ours, "decides": decides}
-    follows = "Nearly the same rate, several times the weights: the smaller model pays first."
-    return Checker("ex-adv-paid", "warm-up", parts, follows)
+    explanation = "Nearly the same rate, several times the weights: the smaller model pays first."
+    return Checker("ex-adv-paid", "warm-up", parts, explanation)
 
 
 def formula() -> Checker:
@@ -140,8 +140,8 @@ def formula() -> Checker:
         "put both fits and 92,420 labels into k.",
     )
     parts = {"k": k_of, "falls": falls, "exponents": exponents, "ten times": predicted}
-    follows = "One number k needs equal exponents; here the words catch up."
-    return Checker("ex-adv-k", "derivation", parts, follows)
+    explanation = "One number k needs equal exponents; here the words catch up."
+    return Checker("ex-adv-k", "derivation", parts, explanation)
 
 
 def mixture() -> Checker:
@@ -199,8 +199,8 @@ def mixture() -> Checker:
         "compare the three rates.",
     )
     parts = {"coin": coin, "weight": weight, "bits": rates, "mixture": verdict}
-    follows = "Two models with the same bits are surprised at different characters."
-    return Checker("ex-adv-mix", "experiment", parts, follows)
+    explanation = "Two models with the same bits are surprised at different characters."
+    return Checker("ex-adv-mix", "experiment", parts, explanation)
 
 
 def leak() -> Checker:
@@ -235,8 +235,10 @@ def leak() -> Checker:
         "new pages quote old texts: what must be known about the training?",
     )
     parts = {"gaps": gaps, "pairs": pairs, "rules out": rules_out}
-    follows = "Reading leaves a trace, the larger one in counts; the trace alone convicts nobody."
-    return Checker("ex-adv-leak", "extension", parts, follows)
+    explanation = (
+        "Reading leaves a trace, the larger one in counts; the trace alone convicts nobody."
+    )
+    return Checker("ex-adv-leak", "extension", parts, explanation)
 
 
 def _slopes(scale: Callable[..., Any], of_accuracy: bool = False) -> list[float]:

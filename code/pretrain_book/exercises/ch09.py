@@ -63,8 +63,8 @@ def blanks() -> Checker:
         ),
         "france: a word of the right kind, or more?",
     )
-    follows = "Grammar comes from any text; a fact must have been in the text that was read."
-    return Checker("ex-ftn-blanks", "warm-up", {"best": best, "shows": shows}, follows)
+    explanation = "Grammar comes from any text; a fact must have been in the text that was read."
+    return Checker("ex-ftn-blanks", "warm-up", {"best": best, "shows": shows}, explanation)
 
 
 def imdb() -> Checker:
@@ -111,8 +111,8 @@ def imdb() -> Checker:
         "what gets an answer right without reading?",
     )
     parts = {"start": start, "passes": n_passes, "texts": n_texts, "rival": rival}
-    follows = "Both start as a guess does; so few texts separate large differences only."
-    return Checker("ex-ftn-imdb", "experiment", parts, follows)
+    explanation = "Both start as a guess does; so few texts separate large differences only."
+    return Checker("ex-ftn-imdb", "experiment", parts, explanation)
 
 
 def continuation() -> Checker:
@@ -160,8 +160,8 @@ def continuation() -> Checker:
         "what would another user choose differently?",
     )
     parts = {"positive": of_two, "operations": work, "labels": used, "depends": depends}
-    follows = "No label and no training, at the price of a larger reader and a chosen wording."
-    return Checker("ex-ftn-generate", "extension", parts, follows)
+    explanation = "No label and no training, at the price of a larger reader and a chosen wording."
+    return Checker("ex-ftn-generate", "extension", parts, explanation)
 
 
 def sizes() -> Checker:
@@ -213,8 +213,8 @@ def sizes() -> Checker:
         "compare the interval of a hundred answers with the difference.",
     )
     parts = {"weights": count, "ratio": dearer, "errors": removed, "decided": decided}
-    follows = "Over three times the operations for about a fifth of the errors."
-    return Checker("ex-ftn-large", "derivation", parts, follows)
+    explanation = "Over three times the operations for about a fifth of the errors."
+    return Checker("ex-ftn-large", "derivation", parts, explanation)
 
 
 def gap() -> Checker:
@@ -251,8 +251,8 @@ def gap() -> Checker:
         "use the names given.",
     )
     parts = {"gap": measured, "zero": none, "twenty": wide, "moved by": moves}
-    follows = "The gap belongs to backbone, probe and labels together."
-    return Checker("ex-ftn-gap", "extension", parts, follows)
+    explanation = "The gap belongs to backbone, probe and labels together."
+    return Checker("ex-ftn-gap", "extension", parts, explanation)
 
 
 def _as(cases: tuple[Any, ...], function: Callable[..., Any], hint: str) -> Mistake:

@@ -67,8 +67,10 @@ def by_hand() -> Checker:
         "what is left of each vector stands in a dimension of its own.",
     )
     parts = {"as they are": as_is, "centred": without_mean, "without the first": without_first}
-    follows = "Centred vectors of one length have a mean cosine of −1/(n − 1), whatever they are."
-    return Checker("ex-lab-mean", "warm-up", parts, follows)
+    explanation = (
+        "Centred vectors of one length have a mean cosine of −1/(n − 1), whatever they are."
+    )
+    return Checker("ex-lab-mean", "warm-up", parts, explanation)
 
 
 def cone() -> Checker:
@@ -109,8 +111,8 @@ def cone() -> Checker:
         "find the three largest means in size, set them to 0, and measure again.",
     )
     parts = {"middle": middle, "last": last, "last without": last_without}
-    follows = "Three of 576 dimensions carry much of the cone at the end, not in the middle."
-    return Checker("ex-lab-cone", "experiment", parts, follows)
+    explanation = "Three of 576 dimensions carry much of the cone at the end, not in the middle."
+    return Checker("ex-lab-cone", "experiment", parts, explanation)
 
 
 def heads() -> Checker:
@@ -136,8 +138,8 @@ def heads() -> Checker:
         ),
         "[SEP] is the last token of each row: search with the relation last.",
     )
-    follows = "Both lie above their permuted rivals, and only one of them is large."
-    return Checker("ex-lab-named", "experiment", {"previous": previous, "last": last}, follows)
+    explanation = "Both lie above their permuted rivals, and only one of them is large."
+    return Checker("ex-lab-named", "experiment", {"previous": previous, "last": last}, explanation)
 
 
 def tie() -> Checker:
@@ -166,8 +168,10 @@ def tie() -> Checker:
         ),
         "what can the second word read, in any layer?",
     )
-    follows = "No training changes this; only more context does."
-    return Checker("ex-lab-causal", "derivation", {"accuracy": accuracy, "depth": depth}, follows)
+    explanation = "No training changes this; only more context does."
+    return Checker(
+        "ex-lab-causal", "derivation", {"accuracy": accuracy, "depth": depth}, explanation
+    )
 
 
 def discoveries() -> Checker:
@@ -206,8 +210,8 @@ def discoveries() -> Checker:
         "look at the p of the best head, and at its size.",
     )
     parts = {"expected": expected, "found": found, "effect": verdict}
-    follows = "Significance is not size: the best head is hardly above the average one."
-    return Checker("ex-lab-discoveries", "experiment", parts, follows)
+    explanation = "Significance is not size: the best head is hardly above the average one."
+    return Checker("ex-lab-discoveries", "experiment", parts, explanation)
 
 
 def claim() -> Checker:
@@ -243,8 +247,8 @@ def claim() -> Checker:
         ),
         "use the names given, and think of untrained and bag-of-words rivals.",
     )
-    follows = "Can be read at layer 9 is not the same as happens at layer 9."
-    return Checker("ex-lab-claim", "extension", {"a": needs, "b": records}, follows)
+    explanation = "Can be read at layer 9 is not the same as happens at layer 9."
+    return Checker("ex-lab-claim", "extension", {"a": needs, "b": records}, explanation)
 
 
 def _mean_cosine(vectors: np.ndarray) -> float:

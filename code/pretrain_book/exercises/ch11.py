@@ -102,8 +102,8 @@ def calibration() -> Checker:
         "does the empty input always show the bias of real questions?",
     )
     parts = {"raw": raw, "calibrated": scaled, "can harm": harm}
-    follows = "A constant for each label moves the threshold, and nothing else."
-    return Checker("ex-icl-calibration", "derivation", parts, follows)
+    explanation = "A constant for each label moves the threshold, and nothing else."
+    return Checker("ex-icl-calibration", "derivation", parts, explanation)
 
 
 def leak() -> Checker:
@@ -127,8 +127,8 @@ def leak() -> Checker:
         ),
         "right answers without the planted words, minus right answers with them.",
     )
-    follows = "A planted word pulls the answer, so a right one proves nothing."
-    return Checker("ex-icl-leak", "experiment", {"enough": enough, "fall": drop}, follows)
+    explanation = "A planted word pulls the answer, so a right one proves nothing."
+    return Checker("ex-icl-leak", "experiment", {"enough": enough, "fall": drop}, explanation)
 
 
 def summaries() -> Checker:
@@ -156,8 +156,8 @@ def summaries() -> Checker:
         "six films, two means: which difference would you trust?",
     )
     parts = {"model": model, "first words": lead, "decided": decided}
-    follows = "A title is a hard reference: a good summary may share no word with it."
-    return Checker("ex-icl-tldr", "extension", parts, follows)
+    explanation = "A title is a hard reference: a good summary may share no word with it."
+    return Checker("ex-icl-tldr", "extension", parts, explanation)
 
 
 def _scaled(values: np.ndarray) -> np.ndarray:

@@ -51,8 +51,8 @@ def orders() -> Checker:
             ("that is tuned for a task, and the task changes daily.", "encoder-decoder"),
         ),
     }
-    follows = "The output and the labels decided each, before any subject did."
-    return Checker("ex-cho-orders", "warm-up", parts, follows)
+    explanation = "The output and the labels decided each, before any subject did."
+    return Checker("ex-cho-orders", "warm-up", parts, explanation)
 
 
 def _way(right: str, *known: tuple[str, ...]) -> Part:
@@ -105,8 +105,8 @@ def passes() -> Checker:
         "tokens of all pairs, over tokens of all passages and all questions.",
     )
     parts = {"cached": with_cache, "uncached": without, "ratio": ratio}
-    follows = "What can be read once and kept makes the price."
-    return Checker("ex-cho-passes", "derivation", parts, follows)
+    explanation = "What can be read once and kept makes the price."
+    return Checker("ex-cho-passes", "derivation", parts, explanation)
 
 
 def short() -> Checker:
@@ -143,9 +143,9 @@ def short() -> Checker:
         ),
         "the fitted model's score on the cut plots and the whole reviews.",
     )
-    follows = "Two methods that look alike on one sample can part on the next."
+    explanation = "Two methods that look alike on one sample can part on the next."
     parts = {"rule": rule, "always": always, "words": words}
-    return Checker("ex-cho-short", "experiment", parts, follows)
+    return Checker("ex-cho-short", "experiment", parts, explanation)
 
 
 def both_low(value: float) -> bool:
@@ -186,8 +186,8 @@ def bert_decoder() -> Checker:
         "which paradigm has the third permission?",
     )
     parts = {"predictions": predictions, "weights": weights, "name": name}
-    follows = "The new matrices know nothing at the start, and only pairs can train them."
-    return Checker("ex-cho-bert-decoder", "derivation", parts, follows)
+    explanation = "The new matrices know nothing at the start, and only pairs can train them."
+    return Checker("ex-cho-bert-decoder", "derivation", parts, explanation)
 
 
 def find() -> Checker:
@@ -225,9 +225,11 @@ def find() -> Checker:
         ),
         "mean difference over films, against its own spread.",
     )
-    follows = "On so many films, counted words are not surely behind a model tuned for likeness."
+    explanation = (
+        "On so many films, counted words are not surely behind a model tuned for likeness."
+    )
     parts = {"words": words, "encoder": encoder, "ahead": ahead}
-    return Checker("ex-cho-find", "extension", parts, follows)
+    return Checker("ex-cho-find", "extension", parts, explanation)
 
 
 CHECKERS = {

@@ -91,8 +91,8 @@ def optimum() -> Checker:
         "divide the first equation of the optimum by what is not asked for.",
     )
     parts = {"power": exponent, "text": text, "quotient": quotient}
-    follows = "Nearly equal prices are what a good division looks like."
-    return Checker("ex-scl-optimum", "derivation", parts, follows)
+    explanation = "Nearly equal prices are what a good division looks like."
+    return Checker("ex-scl-optimum", "derivation", parts, explanation)
 
 
 def less() -> Checker:
@@ -108,8 +108,8 @@ def less() -> Checker:
         "count the cells whose compute lies above a quarter of the ceiling.",
     )
     parts = {"cells": cells} | {name: _miss(name) for name in MISSES}
-    follows = "Holding out the dear runs is a test that needs no new run."
-    return Checker("ex-scl-less", "experiment", parts, follows)
+    explanation = "Holding out the dear runs is a test that needs no new run."
+    return Checker("ex-scl-less", "experiment", parts, explanation)
 
 
 def _miss(name: str) -> Part:
@@ -167,8 +167,8 @@ def serve() -> Checker:
         "extra operations of training, over operations saved with each token.",
     )
     parts = {"read": tokens, "factor": factor, "used": used}
-    follows = "The best model for training is not the best one for use."
-    return Checker("ex-scl-serve", "extension", parts, follows)
+    explanation = "The best model for training is not the best one for use."
+    return Checker("ex-scl-serve", "extension", parts, explanation)
 
 
 CHECKERS = {

@@ -55,8 +55,10 @@ def memory() -> Checker:
         "bytes of a number, 16 numbers of the width, blocks, tokens of the batch.",
     )
     parts = {"full": full, "lora": lora, "activations": activations}
-    follows = "With many tokens the activations rule, and freezing weights does not shrink them."
-    return Checker("ex-eff-memory", "warm-up", parts, follows)
+    explanation = (
+        "With many tokens the activations rule, and freezing weights does not shrink them."
+    )
+    return Checker("ex-eff-memory", "warm-up", parts, explanation)
 
 
 def carbon() -> Checker:
@@ -97,8 +99,8 @@ def carbon() -> Checker:
         "first the energy of the older machines, then the grid.",
     )
     parts = {"energy": first, "carbon": second, "older": third}
-    follows = "More energy can mean less carbon: both numbers belong in a report."
-    return Checker("ex-eff-carbon", "derivation", parts, follows)
+    explanation = "More energy can mean less carbon: both numbers belong in a report."
+    return Checker("ex-eff-carbon", "derivation", parts, explanation)
 
 
 def four() -> Checker:
@@ -136,8 +138,8 @@ def four() -> Checker:
         "the scale is the matrix's largest weight over 127.",
     )
     parts = {"int8": int8, "four bits": bits, "one scale": one}
-    follows = "The error follows the step, and the largest weight in reach sets the step."
-    return Checker("ex-eff-four", "experiment", parts, follows)
+    explanation = "The error follows the step, and the largest weight in reach sets the step."
+    return Checker("ex-eff-four", "experiment", parts, explanation)
 
 
 def probe() -> Checker:
@@ -170,8 +172,10 @@ def probe() -> Checker:
         "look at the interval and at the share.",
     )
     parts = {"gap": gap, "share": share, "verdict": verdict}
-    follows = "A probe that stays silent where nothing is may be believed a little more elsewhere."
-    return Checker("ex-eff-probe", "extension", parts, follows)
+    explanation = (
+        "A probe that stays silent where nothing is may be believed a little more elsewhere."
+    )
+    return Checker("ex-eff-probe", "extension", parts, explanation)
 
 
 CHECKERS = {

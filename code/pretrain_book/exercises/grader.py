@@ -13,12 +13,12 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
-from pretrain_book.exercises.answer_types import Kind, WrongKindError, described
+from pretrain_book.exercises.answer_types import AnswerType, AnswerTypeError, described
 from pretrain_book.exercises.predicates import Mistake, Predicate
 
 Purpose = Literal["warm-up", "derivation", "experiment", "extension"]
 OPEN = "Put your answer in place of the three dots."
-WHOLE = ""
+SINGLE = ""
 """Name of the one part of an exercise that asks one thing."""
 
 
@@ -30,15 +30,15 @@ class Part:
         wanted: Its kind and unit.
         right: Accepts the right answers.
         mistakes: Known wrong answers, the more special ones first.
-        otherwise: Hint for any other wrong answer; it does not give the answer away.
+        default_hint: Hint for any other wrong answer; it does not give the answer away.
     """
 
-    wanted: Kind
+    wanted: AnswerType
     right: Predicate
     mistakes: tuple[Mistake, ...]
-    otherwise: str
+    default_hint: str
 
-    def complaint(self, answer: object) -> str:
+    def feedback(self, answer: object) -> str:
         """Say what is wrong with an answer.
 
         Args:
@@ -49,11 +49,11 @@ class Part:
         """
         try:
             value: Any = self.wanted.read(answer)
-        except WrongKindError as error:
+        except AnswerTypeError as error:
             return f"{error}."
         if self.right(value):
             return ""
-        return next((m.hint for m in self.mistakes if m.when(value)), self.otherwise)
+        return next((m.hint for m in self.mistakes if m.when(value)), self.default_hint)
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,16 @@ class Checker:
     Attributes:
         exercise: Its label, such as ``"ex-gpt-topp"``.
         purpose: What the exercise is for.
-        parts: What is asked for, by name; an exercise that asks one thing has one part, WHOLE.
-        follows: One sentence on what follows from the right answer.
+        parts: What is asked for, by name; an exercise that asks one thing has one part, SINGLE.
+        explanation: One sentence on what follows from the right answer.
     """
 
     exercise: str
     purpose: Purpose
     parts: Mapping[str, Part]
-    follows: str
+    explanation: str
 
-    def verdict(self, answer: object) -> str:
+    def grade(self, answer: object) -> str:
         """Judge an answer.
 
         Args:
@@ -84,22 +84,22 @@ class Checker:
         """
         if answer is ...:
             return OPEN
-        if WHOLE in self.parts:
-            hint = self.parts[WHOLE].complaint(answer)
-            return f"Not yet: {hint}" if hint else f"Right. {self.follows}"
+        if SINGLE in self.parts:
+            hint = self.parts[SINGLE].feedback(answer)
+            return f"Not yet: {hint}" if hint else f"Right. {self.explanation}"
         if not isinstance(answer, Mapping) or set(answer) != set(self.parts):
             return f"Not yet: {self._expected_parts(answer)}"
-        return self._verdict_on_parts(answer)
+        return self._grade_parts(answer)
 
-    def _verdict_on_parts(self, answers: Mapping[str, object]) -> str:
+    def _grade_parts(self, answers: Mapping[str, object]) -> str:
         """Judge part by part; the first mistake is named, open parts are asked for last."""
         given = [name for name in self.parts if answers[name] is not ...]
         for name in given:
-            if hint := self.parts[name].complaint(answers[name]):
+            if hint := self.parts[name].feedback(answers[name]):
                 return f"Not yet: ({name}) {hint}"
         missing = [f"({name})" for name in self.parts if name not in given]
         if not missing:
-            return f"Right. {self.follows}"
+            return f"Right. {self.explanation}"
         if not given:
             return OPEN
         so_far = ", ".join(f"({name})" for name in given)
@@ -114,18 +114,18 @@ class Checker:
         return f"expected a dict {{{shape}}}, got {got}."
 
 
-def one(
+def single_answer(
     exercise: str,
     purpose: Purpose,
-    wanted: Kind,
+    wanted: AnswerType,
     right: Predicate,
     *mistakes: Mistake,
-    otherwise: str,
-    follows: str,
+    default_hint: str,
+    explanation: str,
 ) -> Checker:
     """Make the checker of an exercise that asks one thing; the arguments are its fields."""
-    part = Part(wanted, right, mistakes, otherwise)
-    return Checker(exercise, purpose, {WHOLE: part}, follows)
+    part = Part(wanted, right, mistakes, default_hint)
+    return Checker(exercise, purpose, {SINGLE: part}, explanation)
 
 
 MODULES = {

@@ -25,7 +25,7 @@ from pretrain_lab.baselines.kneser_ney import (
 )
 
 
-class TwoSidedNGram:
+class BidirectionalNGram:
     """Fill a blank from the symbols on its left and on its right.
 
     The windows with i neighbours on the left and j on the right give one distribution each, with

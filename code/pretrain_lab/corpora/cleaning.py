@@ -48,7 +48,7 @@ class Speech:
     text: str
 
 
-def mend(markdown: str, slug: str) -> str:
+def fix_misprints(markdown: str, slug: str) -> str:
     """Tidy blanks and blank lines, then mend the play's misprints, each as often as listed.
 
     Args:
@@ -82,7 +82,7 @@ def clean_play(mended: str) -> tuple[Speech, ...]:
     had interrupted; right after a heading it is the rest of the heading and goes.
 
     Args:
-        mended: A play's Markdown, as `mend` returns it.
+        mended: A play's Markdown, as `fix_misprints` returns it.
 
     Returns:
         The speeches in order, none empty.
@@ -100,7 +100,7 @@ def clean_play(mended: str) -> tuple[Speech, ...]:
     return tuple(Speech(name, "\n".join(lines)) for name, lines in found if lines)
 
 
-def plain_text(text: str) -> str:
+def to_ascii(text: str) -> str:
     """Write text in printable ASCII on one line: straight quotes, plain letters, single spaces.
 
     Args:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pretrain_lab.corpora.cleaning import Speech, clean_play, mend, plain_text
+from pretrain_lab.corpora.cleaning import Speech, clean_play, fix_misprints, to_ascii
 from pretrain_lab.corpora.download import fetch
 
 SPLITS = ("train", "validation", "test")
@@ -114,7 +114,7 @@ def load_plots() -> list[Plot]:
         SourceError: The file could not be fetched.
     """
     rows = [row for row in _review_rows() if row["category"] == "plot"]
-    plots = [Plot(plain_text(row["text"]), row["movie_name"]) for row in rows]
+    plots = [Plot(to_ascii(row["text"]), row["movie_name"]) for row in rows]
     return [plot for plot in plots if plot.text]
 
 
@@ -160,7 +160,7 @@ def _plays() -> tuple[Play, ...]:
 
 def _read_play(file: Path) -> Play:
     """Read one play; its folder names its genre."""
-    markdown = mend(file.read_text(encoding="utf-8"), file.stem)
+    markdown = fix_misprints(file.read_text(encoding="utf-8"), file.stem)
     speeches = clean_play(markdown)
     text = "\n\n".join(f"{speech.speaker}:\n{speech.text}" for speech in speeches) + "\n"
     title = markdown.split("\n", 1)[0].removeprefix("# ")
@@ -179,7 +179,7 @@ def _reviews() -> tuple[tuple[Review, ...], Counter[str]]:
     """Read and deduplicate all review sentences once, with the counts of the data card."""
     labels = {"fresh": 1, "rotten": 0}
     reviews = [
-        Review(plain_text(row["text"]), labels[row["category"]], row["movie_name"])
+        Review(to_ascii(row["text"]), labels[row["category"]], row["movie_name"])
         for row in _review_rows()
         if row["category"] in labels
     ]

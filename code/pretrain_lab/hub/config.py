@@ -11,11 +11,11 @@ from typing import Any
 
 from torch import nn
 
-from pretrain_lab.hub.conversion import Family
+from pretrain_lab.hub.conversion import ArchitectureMap
 from pretrain_lab.hub.name_tables import FAMILIES
 
 
-def family_of(model: nn.Module) -> Family:
+def family_of(model: nn.Module) -> ArchitectureMap:
     """Find the family of one of our models.
 
     Args:
@@ -36,7 +36,7 @@ def family_of(model: nn.Module) -> Family:
 
 def read_config(
     config: Mapping[str, Any], *, dropout: float | None = None
-) -> tuple[Family, dict[str, Any]]:
+) -> tuple[ArchitectureMap, dict[str, Any]]:
     """Translate a Hugging Face configuration, and refuse what our classes cannot represent.
 
     Args:

@@ -23,7 +23,7 @@ Pairs = list[tuple[str, tuple[str, ...]]]
 
 
 @dataclass(frozen=True)
-class Family:
+class ArchitectureMap:
     """What one of our classes shares with one `model_type` of Hugging Face."""
 
     model_type: str

@@ -30,7 +30,7 @@ class ModelUnavailableError(RuntimeError):
     """A published model is neither in the cache nor to be had; the message says what to fetch."""
 
 
-def load_encoder() -> tuple[Any, Any]:
+def load_minilm() -> tuple[Any, Any]:
     """Load all-MiniLM-L6-v2 and its tokeniser, fetching them on first use.
 
     Returns:
@@ -54,7 +54,7 @@ def load_encoder() -> tuple[Any, Any]:
     return model.eval(), tokenizer
 
 
-def load_decoder() -> tuple[Any, Any]:
+def load_smollm2() -> tuple[Any, Any]:
     """Load SmolLM2-135M-Instruct and its tokeniser, fetching them on first use.
 
     Reading the file takes about 15 CPU-seconds, and 1.2 GB of memory at its peak.

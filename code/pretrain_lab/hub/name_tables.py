@@ -11,7 +11,7 @@ families that our classes cannot represent (RoBERTa counts positions from 2, Lla
 from pretrain.bert import BERT, BERTConfig
 from pretrain.gpt import GPT, GPTConfig
 from pretrain.t5 import T5, T5Config
-from pretrain_lab.hub.conversion import Family
+from pretrain_lab.hub.conversion import ArchitectureMap
 
 _ACTIVATIONS = {
     "gelu": {"activation": "gelu"},
@@ -32,7 +32,7 @@ _FIXED = {
 _NO_IDS = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
 
 _LAYER = "encoder.layer.{i}."
-BERT_FAMILY = Family(
+BERT_FAMILY = ArchitectureMap(
     model_type="bert",
     model=BERT,
     config=BERTConfig,
@@ -103,7 +103,7 @@ BERT_FAMILY = Family(
     },
 )
 
-GPT2_FAMILY = Family(
+GPT2_FAMILY = ArchitectureMap(
     model_type="gpt2",
     model=GPT,
     config=GPTConfig,
@@ -159,7 +159,7 @@ GPT2_FAMILY = Family(
 _OURS_E, _OURS_D = "encoder.blocks.{i}.", "decoder.blocks.{i}."
 _THEIRS_E, _THEIRS_D = "encoder.block.{i}.layer.", "decoder.block.{i}.layer."
 _BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-T5_FAMILY = Family(
+T5_FAMILY = ArchitectureMap(
     model_type="t5",
     model=T5,
     config=T5Config,

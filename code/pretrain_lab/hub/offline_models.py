@@ -76,7 +76,7 @@ _SPECIALS = ("pad", "unk", "cls", "sep", "mask", "eos")
 
 
 class Loaded(NamedTuple):
-    """What `load_named` gives."""
+    """What `load_hub_model` gives."""
 
     model: Any
     """Of `transformers`, float32, in evaluation mode, on the CPU."""
@@ -88,11 +88,11 @@ class Loaded(NamedTuple):
     """True = the named model itself."""
 
 
-def load_named(
+def load_hub_model(
     hub_id: str,
     task: str = "features",
     *,
-    stand_in: str | None = None,
+    fallback: str | None = None,
     report: Callable[[str], None] | None = print,
     **options: Any,
 ) -> Loaded:
@@ -103,7 +103,7 @@ def load_named(
             "google-t5/t5-small".
         task: A key of TASKS. What the weights do not hold, such as the layer over the classes,
             is drawn with torch's global generator.
-        stand_in: A key of STAND_INS; None chooses by the id.
+        fallback: A key of STAND_INS; None chooses by the id.
         report: Told the line; None = nobody.
         options: Passed to `from_pretrained`, such as num_labels=2.
 
@@ -116,10 +116,10 @@ def load_named(
             is packaged for this id.
         ModelUnavailableError: The package of the stand-in cannot be fetched.
     """
-    if task not in TASKS or stand_in not in (None, *STAND_INS):
+    if task not in TASKS or fallback not in (None, *STAND_INS):
         raise ValueError(
             f"expected a task from {[*TASKS]} and a stand-in from {[*STAND_INS]}, "
-            f"got {task!r} and {stand_in!r}"
+            f"got {task!r} and {fallback!r}"
         )
     options = {"dtype": torch.float32, **options}
     if is_online():
@@ -128,7 +128,7 @@ def load_named(
         )
         about, is_named = hub_id, True
     else:
-        chosen = stand_in or _choose(hub_id, task)
+        chosen = fallback or _choose(hub_id, task)
         with _folder_of(chosen, task) as (folder, more):
             model, tokenizer = _load(folder, task, {**options, **more})
         is_named = chosen == "minilm" and hub_id == _SAME
@@ -145,7 +145,7 @@ def _choose(hub_id: str, task: str) -> str:
             return "book_bert" if (chosen, task) == ("minilm", "masked") else chosen
     raise StandInError(
         f"nothing packaged stands in for {hub_id!r}: set {ONLINE_VARIABLE}=1 to load the model"
-        f" itself, or name a stand_in from {[*STAND_INS]}"
+        f" itself, or name a fallback from {[*STAND_INS]}"
     )
 
 

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from pretrain.objectives import IGNORE_INDEX
 from pretrain.training import OptimConfig, make_optimizer
 from pretrain_lab.hub.config import family_of
-from pretrain_lab.hub.conversion import Family, places
+from pretrain_lab.hub.conversion import ArchitectureMap, places
 
 
-def agreement(
+def parity_ladder(
     model: Any, peer: nn.Module, labels: Tensor, *, lr: float = 1e-3, **inputs: Tensor
 ) -> dict[str, float]:
     """Measure the largest difference between our model and Hugging Face's, rung by rung.
@@ -78,7 +78,7 @@ def agreement(
 
 
 def _watch(
-    family: Family, ours: Any, theirs: nn.Module, real: Tensor
+    family: ArchitectureMap, ours: Any, theirs: nn.Module, real: Tensor
 ) -> tuple[dict[str, list[Tensor]], ...]:
     """Collect the outputs of the modules on each rung while the two models run."""
     seen: tuple[dict[str, list[Tensor]], ...] = ({}, {})

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from pretrain_lab.hub.config import family_of, read_config, write_config
-from pretrain_lab.hub.conversion import Family, Pairs
+from pretrain_lab.hub.conversion import ArchitectureMap, Pairs
 from pretrain_lab.hub.files import check_names, find_folder, read_json, read_tensors, write_folder
 from pretrain_lab.run_state import CheckpointError
 
@@ -124,7 +124,7 @@ def to_huggingface(
     return config, state
 
 
-def _canonical(family: Family, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _canonical(family: ArchitectureMap, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Bring the tensors to the names of the tables: a prefix, no old endings, no constants."""
     bare = not any(name.startswith(family.prefix) for name in tensors)
     found = {}
@@ -137,7 +137,9 @@ def _canonical(family: Family, tensors: Mapping[str, Tensor]) -> dict[str, Tenso
     return found
 
 
-def _has_head(family: Family, config: Mapping[str, Any], found: Mapping[str, Tensor]) -> bool:
+def _has_head(
+    family: ArchitectureMap, config: Mapping[str, Any], found: Mapping[str, Tensor]
+) -> bool:
     """Expect the head unless it is absent from both the weights and the named architecture."""
     named = any(name != family.headless for name in config.get("architectures") or [])
     own = {name for name in found if not re.fullmatch(family.left_out, name)}
@@ -145,7 +147,9 @@ def _has_head(family: Family, config: Mapping[str, Any], found: Mapping[str, Ten
     return family.headless is None or named or present
 
 
-def _share_head(family: Family, pairs: Pairs, model: nn.Module, found: dict[str, Tensor]) -> None:
+def _share_head(
+    family: ArchitectureMap, pairs: Pairs, model: nn.Module, found: dict[str, Tensor]
+) -> None:
     """Tie the output matrix of a T5 1.1 that has none of its own in the file.
 
     The published ones have; `transformers` 5 ties those that it makes itself.
@@ -158,7 +162,7 @@ def _share_head(family: Family, pairs: Pairs, model: nn.Module, found: dict[str,
 
 
 def _check(
-    family: Family, expected: dict[str, Tensor], found: dict[str, Tensor], folder: Path
+    family: ArchitectureMap, expected: dict[str, Tensor], found: dict[str, Tensor], folder: Path
 ) -> list[str]:
     """Refuse tensors that do not fit, merge aliases, and list those that are left out."""
     _merge_aliases(family, expected, found, folder)
@@ -174,7 +178,7 @@ def _check(
 
 
 def _merge_aliases(
-    family: Family, expected: Mapping[str, Tensor], found: dict[str, Tensor], folder: Path
+    family: ArchitectureMap, expected: Mapping[str, Tensor], found: dict[str, Tensor], folder: Path
 ) -> None:
     """Keep one of two equal tensors that are one in our model, and refuse unequal ones."""
     for alias, name in family.aliases.items():

@@ -21,7 +21,7 @@ POOLINGS = ("first", "last", "mean", "last four layers")
 
 
 @torch.no_grad()
-def look_inside(
+def hidden_states_and_attentions(
     model: BERT | GPT, ids: Tensor, attention_mask: Tensor | None = None
 ) -> tuple[Tensor, list[Tensor]]:
     """Run a model block by block and keep what it computes.
@@ -108,7 +108,7 @@ def pool(states: Tensor, real: Tensor, how: str) -> Tensor:
     """Make one vector of a text's states.
 
     Args:
-        states: float (N + 1, B, T, D), as `look_inside` or `transformers` gives them.
+        states: float (N + 1, B, T, D), of our models or of `transformers`.
         real: bool (B, T), True = real token. Padding on the right.
         how: One of POOLINGS: the last layer at the first token ([CLS] in BERT), at the last real
             token, or averaged over the real tokens; or the averages of the last four layers side

@@ -23,7 +23,7 @@ from pretrain.objectives import IGNORE_INDEX
 from pretrain_lab.oracles.hmm import HiddenMarkovSource
 
 
-def causal_oracle(source: HiddenMarkovSource, ids: Tensor, *, offset: int = 0) -> Tensor:
+def optimal_causal_log_probs(source: HiddenMarkovSource, ids: Tensor, *, offset: int = 0) -> Tensor:
     """Score each token given those before it.
 
     Args:
@@ -43,7 +43,7 @@ def causal_oracle(source: HiddenMarkovSource, ids: Tensor, *, offset: int = 0) -
     return source.forward(source.evidence(ids - offset)).log_probs
 
 
-def blank_oracle(
+def optimal_cloze_log_probs(
     source: HiddenMarkovSource,
     windows: Tensor,
     places: Tensor,
@@ -84,7 +84,7 @@ def blank_oracle(
     return _symbol_probs(source, states[torch.arange(n_windows), places]).log()
 
 
-def masked_oracle(
+def optimal_masked_log_probs(
     source: HiddenMarkovSource,
     corrupted: Tensor,
     labels: Tensor,
@@ -203,7 +203,7 @@ def entropy_rate(
     if not 0 <= n_context < seq_len:
         raise ValueError(f"expected n_context in 0..{seq_len - 1}, got {n_context}")
     symbols = source.sample(n_sequences, seq_len, generator=generator)
-    losses = -causal_oracle(source, symbols)[:, n_context:]
+    losses = -optimal_causal_log_probs(source, symbols)[:, n_context:]
     rows = torch.arange(n_sequences)[:, None].expand_as(losses)
     return gap_interval(losses.flatten(), rows.flatten())
 

@@ -17,7 +17,7 @@ from pretrain.span_corruption import SpanCorrupted
 from pretrain_lab.oracles.hmm import HiddenMarkovSource
 
 
-def span_oracle(
+def optimal_span_log_probs(
     source: HiddenMarkovSource,
     corrupted: SpanCorrupted,
     *,
@@ -119,7 +119,7 @@ def _unknown_lengths(
 def _arrangements(
     source: HiddenMarkovSource, evidence: Tensor, noise: Tensor, starts: Tensor
 ) -> Tensor:
-    """Compute g of `span_oracle`, (B, T + 1, N + 1, S); one factor for a span and its end."""
+    """Compute g, (B, T + 1, N + 1, S); one factor for a span and its end."""
     n_rows, seq_len, n_states = evidence.shape
     n_noise = int(noise[0].sum())
     ahead = torch.zeros(n_rows, n_noise + 1, n_states, dtype=torch.float64)

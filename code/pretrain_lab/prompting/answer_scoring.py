@@ -30,7 +30,7 @@ class Reader(Protocol):
         """Read rows int64 (B, T) behind the prefix; give logits (n, V) where wanted (B, T)."""
 
 
-class CachedReader:
+class PrefixCachedModel:
     """A decoder of `transformers` that has read a prefix once and keeps its keys and values.
 
     Args:
@@ -81,7 +81,7 @@ class PlainReader:
 
     @torch.inference_mode()
     def __call__(self, rows: Tensor, wanted: Tensor) -> Tensor:
-        """Read rows behind the prefix; arguments and result as for `CachedReader`.
+        """Read rows behind the prefix; arguments and result as for `PrefixCachedModel`.
 
         Args:
             rows: int64 (B, T).
@@ -227,7 +227,7 @@ def greedy_answer(
     return written
 
 
-def tokens_that_go_on(texts: Sequence[str]) -> Tensor:
+def is_word_continuation(texts: Sequence[str]) -> Tensor:
     """Mark the tokens that continue a word or number: those that start with a letter or digit.
 
     Args:

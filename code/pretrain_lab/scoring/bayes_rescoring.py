@@ -17,7 +17,7 @@ from pretrain.attention import KVCache
 from pretrain.evaluation import _check_places, eval_mode, gather_log_probs
 from pretrain.gpt import GPT
 from pretrain.t5 import T5
-from pretrain_lab.scoring.spans import check_span, hide_span
+from pretrain_lab.scoring.spans import check_span, replace_span_by_sentinel
 
 
 @torch.no_grad()
@@ -148,7 +148,9 @@ def length_log_likelihoods(
     n_ids = model.config.vocab_size
     if not 0 <= sentinel_ids[1] < n_ids:  # torch counts a negative one from the end
         raise ValueError(f"expected sentinel_ids in 0..{n_ids - 1}, got {sentinel_ids}")
-    hidden = hide_span(windows, place, place + 1, sentinel_id=sentinel_ids[0], eos_id=eos_id)
+    hidden = replace_span_by_sentinel(
+        windows, place, place + 1, sentinel_id=sentinel_ids[0], eos_id=eos_id
+    )
     out = []
     with eval_mode(model):
         for row, shortlist in zip(hidden, candidates, strict=True):
@@ -160,7 +162,7 @@ def length_log_likelihoods(
     return torch.stack(out)
 
 
-def apply_bayes(
+def posterior_on_shortlist(
     log_probs: Tensor, candidates: Tensor, log_likelihoods: Tensor, *, outside: str = "smallest"
 ) -> Tensor:
     """Multiply a distribution by a likelihood that is known for a shortlist only.

@@ -125,14 +125,16 @@ def t5_span_log_probs(
             closing = torch.full((len(rows), 1), sentinel_ids[1])
             span = rows[:, start:end]
             logits = model(
-                hide_span(rows, start, end, sentinel_id=sentinel_ids[0], eos_id=eos_id),
+                replace_span_by_sentinel(
+                    rows, start, end, sentinel_id=sentinel_ids[0], eos_id=eos_id
+                ),
                 torch.cat([opening, span], dim=1),
             )
             parts.append(gather_log_probs(logits[:, 1:], torch.cat([span, closing], dim=1)))
     return torch.cat(parts)
 
 
-def hide_span(
+def replace_span_by_sentinel(
     windows: Tensor, start: int, end: int, *, sentinel_id: int, eos_id: int | None = None
 ) -> Tensor:
     """Write what T5's encoder reads when one span is missing.
@@ -181,7 +183,9 @@ def sentinel_log_probs(
         ValueError: The place does not lie inside the window, ids outside the vocabulary, or
             batch_size < 1.
     """
-    hidden = hide_span(windows, place, place + 1, sentinel_id=sentinel_id, eos_id=eos_id)
+    hidden = replace_span_by_sentinel(
+        windows, place, place + 1, sentinel_id=sentinel_id, eos_id=eos_id
+    )
     opening = torch.tensor([pad_id, sentinel_id])
     with eval_mode(model):
         parts = [

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from pretrain_lab.corpora.loading import play_split
-from pretrain_lab.corpora.scenes import core, is_proper, load_scenes, training_words
+from pretrain_lab.corpora.scenes import is_proper, load_scenes, normalise_word, training_words
 
 PASSAGE_LEN = 32
 """Most words of a passage."""
@@ -60,7 +60,7 @@ def read_names(split: str, *, lowercase: bool = True) -> list[NamePassage]:
             for start in range(0, len(words), PASSAGE_LEN):
                 part = slice(start, start + PASSAGE_LEN)
                 marked = zip(words[part], tags[part], strict=True)
-                bare = [core(word) for word, tag in marked if tag != "O"]
+                bare = [normalise_word(word) for word, tag in marked if tag != "O"]
                 if any(is_proper(word) and word in seen for word in bare):
                     continue
                 text = tuple(w.lower() if lowercase else w for w in words[part])
@@ -86,7 +86,7 @@ def cast_names(play: str) -> frozenset[tuple[str, ...]]:
         for part in heading.split(" and "):
             if part != part.upper():
                 continue
-            words = [core(word) for word in part.split()]
+            words = [normalise_word(word) for word in part.split()]
             spans = combinations(range(len(words) + 1), 2)
             names |= {tuple(words[i:j]) for i, j in spans if any(map(is_proper, words[i:j]))}
     return frozenset(names)
@@ -94,7 +94,7 @@ def cast_names(play: str) -> frozenset[tuple[str, ...]]:
 
 def _mark(words: list[str], cast: frozenset[tuple[str, ...]]) -> list[str]:
     """Tag the longest name from each place on: B, then I."""
-    bare = [core(word) for word in words]
+    bare = [normalise_word(word) for word in words]
     first_words = {name[0] for name in cast}
     tags, place = ["O"] * len(words), 0
     while place < len(words):

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
-from pretrain_lab.corpora.scenes import core, training_words
+from pretrain_lab.corpora.scenes import normalise_word, training_words
 from pretrain_lab.tasks.character_ner import NamePassage
-from pretrain_lab.tasks.speakers import SpeakerChange, WhoSpeaks
+from pretrain_lab.tasks.speakers import SpeakerChange, SpeakerQuestion
 
 Tags = Sequence[Sequence[str]]
 
@@ -45,7 +45,9 @@ def majority_share(train: Sequence[Hashable], test: Sequence[Hashable]) -> float
     return sum(label == guess for label in test) / len(test)
 
 
-def change_rules(train: Sequence[SpeakerChange], test: Sequence[SpeakerChange]) -> dict[str, float]:
+def speaker_change_rules(
+    train: Sequence[SpeakerChange], test: Sequence[SpeakerChange]
+) -> dict[str, float]:
     """Guess a change of speaker from lengths and from a question mark.
 
     Args:
@@ -93,19 +95,19 @@ def name_rules(train: Sequence[NamePassage], test: Sequence[NamePassage]) -> dic
         sentence; finds nothing in lower case).
     """
     pairs = (pair for p in train for pair in zip(p.words, p.tags, strict=True))
-    known = {core(word) for word, tag in pairs if tag != "O"}
+    known = {normalise_word(word) for word, tag in pairs if tag != "O"}
     marked: dict[str, list[list[str]]] = {"list": [], "unseen": [], "capital": []}
     for passage in test:
-        bare = [core(word) for word in passage.words]
+        bare = [normalise_word(word) for word in passage.words]
         marked["list"].append(["B" if w in known else "O" for w in bare])
         marked["unseen"].append(mark_unseen(passage))
         inner = [None, *passage.words[:-1]]  # the word before; None at the start
         marked["capital"].append(
-            ["B" if w[0].isupper() and _inside(before) and len(core(w)) > 1 else "O"
+            ["B" if w[0].isupper() and _inside(before) and len(normalise_word(w)) > 1 else "O"
              for w, before in zip(passage.words, inner, strict=True)]
         )  # fmt: skip
     truth = [passage.tags for passage in test]
-    return {rule: name_scores(tags, truth) for rule, tags in marked.items()}
+    return {rule: entity_f1(tags, truth) for rule, tags in marked.items()}
 
 
 def mark_unseen(passage: NamePassage) -> list[str]:
@@ -118,7 +120,7 @@ def mark_unseen(passage: NamePassage) -> list[str]:
         A tag for each word, B or O.
     """
     seen = training_words()
-    bare = [core(word) for word in passage.words]
+    bare = [normalise_word(word) for word in passage.words]
     return ["B" if word and word not in seen else "O" for word in bare]
 
 
@@ -127,7 +129,7 @@ def _inside(before: str | None) -> bool:
     return before is not None and before[-1] not in ".?!:-"
 
 
-def name_scores(marked: Tags, truth: Tags) -> Scores:
+def entity_f1(marked: Tags, truth: Tags) -> Scores:
     """Compare marked names with the true ones, as wholes.
 
     Args:
@@ -144,15 +146,15 @@ def name_scores(marked: Tags, truth: Tags) -> Scores:
     """
     if [len(tags) for tags in marked] != [len(tags) for tags in truth]:
         raise ValueError("expected as many tags as words in every passage, got other lengths")
-    found = {(i, span) for i, tags in enumerate(marked) for span in name_spans(tags)}
-    real = {(i, span) for i, tags in enumerate(truth) for span in name_spans(tags)}
+    found = {(i, span) for i, tags in enumerate(marked) for span in bio_spans(tags)}
+    real = {(i, span) for i, tags in enumerate(truth) for span in bio_spans(tags)}
     precision = len(found & real) / len(found) if found else 0.0
     recall = len(found & real) / len(real) if real else 0.0
     total = precision + recall
     return Scores(precision, recall, 2 * precision * recall / total if total else 0.0)
 
 
-def name_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
+def bio_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
     """List names as (first word, word after the last).
 
     Args:
@@ -170,7 +172,7 @@ def name_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def speaker_rules(test: Sequence[WhoSpeaks]) -> dict[str, float]:
+def speaker_rules(test: Sequence[SpeakerQuestion]) -> dict[str, float]:
     """Answer who speaks without reading the line.
 
     Args:

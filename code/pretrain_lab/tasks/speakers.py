@@ -38,7 +38,7 @@ class SpeakerChange(NamedTuple):
     play: str
 
 
-class WhoSpeaks(NamedTuple):
+class SpeakerQuestion(NamedTuple):
     """A question about a line, to be answered by a span of the context."""
 
     context: str
@@ -57,7 +57,7 @@ class WhoSpeaks(NamedTuple):
         return self.context[self.start : self.end]
 
 
-def read_changes(split: str, *, generator: Generator) -> list[SpeakerChange]:
+def load_speaker_changes(split: str, *, generator: Generator) -> list[SpeakerChange]:
     """Ask of neighbouring sentences whether the speaker changes between them.
 
     Sentences, not lines: in prose the last line of a speech is short, which would tell. Both kinds
@@ -87,7 +87,7 @@ def read_changes(split: str, *, generator: Generator) -> list[SpeakerChange]:
     return pairs
 
 
-def read_speakers(split: str, *, generator: Generator) -> list[WhoSpeaks]:
+def read_speakers(split: str, *, generator: Generator) -> list[SpeakerQuestion]:
     """Ask who speaks a line of a scene.
 
     The speech that is asked about is drawn uniformly from those that have a line of four words or
@@ -142,7 +142,7 @@ def _contexts(speeches: tuple[Speech, ...], *, overlap: bool) -> Iterator[tuple[
         start = start + 1 if overlap else max(end, start + 1)
 
 
-def _ask(group: tuple[Speech, ...], play: str, generator: Generator) -> list[WhoSpeaks]:
+def _ask(group: tuple[Speech, ...], play: str, generator: Generator) -> list[SpeakerQuestion]:
     """Make the question about one context; none when no line of it is fit."""
     parts = [f"{speech.speaker}:\n{speech.text}" for speech in group]
     context = "\n\n".join(parts)
@@ -153,7 +153,7 @@ def _ask(group: tuple[Speech, ...], play: str, generator: Generator) -> list[Who
     number = asked[_draw(len(asked), generator)]
     line = fit[number][_draw(len(fit[number]), generator)]
     start = sum(len(part) + 2 for part in parts[:number])
-    return [WhoSpeaks(context, line, start, start + len(group[number].speaker), play)]
+    return [SpeakerQuestion(context, line, start, start + len(group[number].speaker), play)]
 
 
 def _fits(line: str, context: str) -> bool:

@@ -34,7 +34,7 @@ from experiments.common.statistics import (
     times_the_labels,
 )
 from pretrain_lab.tasks.character_ner import TAGS, NamePassage
-from pretrain_lab.tasks.rule_baselines import mark_unseen, name_rules, name_scores, name_spans
+from pretrain_lab.tasks.rule_baselines import bio_spans, entity_f1, mark_unseen, name_rules
 
 TUNING_SEED = 100
 REFERENCES = ("scratch", "features")
@@ -50,7 +50,7 @@ def count_names(marked: list[list[int]], passages: Sequence[NamePassage]) -> lis
     """
     counts = []
     for row, passage in zip(marked, passages, strict=True):
-        found, true = set(name_spans([TAGS[i] for i in row])), set(name_spans(passage.tags))
+        found, true = set(bio_spans([TAGS[i] for i in row])), set(bio_spans(passage.tags))
         counts.append([len(found & true), len(found), len(true)])
     return counts
 
@@ -186,7 +186,7 @@ def rules(plan: Plan, unseen: Found, weights: Array) -> dict[str, Any]:
     assert scores["list"].f1 == 0, "a test name stands in a training play"
     assert abs(scores["unseen"].f1 - unseen.mean(n)) < 1e-9
     truth = [passage.tags for passage in test]
-    everything = name_scores([["B"] * len(tags) for tags in truth], truth)
+    everything = entity_f1([["B"] * len(tags) for tags in truth], truth)
     plays = [passage.play for passage in test]
     return {
         "unseen": {
@@ -197,7 +197,7 @@ def rules(plan: Plan, unseen: Found, weights: Array) -> dict[str, Any]:
         "every word": everything.f1,
         "n_test": len(test),
         "n_holding": sum(set(tags) != {"O"} for tags in truth),
-        "n_names": sum(len(name_spans(tags)) for tags in truth),
+        "n_names": sum(len(bio_spans(tags)) for tags in truth),
         "plays": {play: plays.count(play) for play in sorted(set(plays))},
     }
 

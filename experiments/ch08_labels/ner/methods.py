@@ -21,7 +21,7 @@ from experiments.ch08_labels.method_table import BATCH_SIZE, RATES, RELATIVE
 from experiments.ch08_labels.methods import load_backbone, tune
 from experiments.ch08_labels.ner.data import Plan
 from pretrain_lab.corpora.loading import load_shakespeare
-from pretrain_lab.corpora.scenes import core
+from pretrain_lab.corpora.scenes import normalise_word
 from pretrain_lab.finetuning.token_classification import WordTagger, tag_words, tagging_loss
 from pretrain_lab.tasks.character_ner import TAGS, NamePassage
 
@@ -97,7 +97,7 @@ def counts(without: str) -> Counter[str]:
         without: A play that is left out.
     """
     plays = (play for play in load_shakespeare("train") if play.slug != without)
-    return Counter(core(word) for play in plays for word in play.text.split())
+    return Counter(normalise_word(word) for play in plays for word in play.text.split())
 
 
 def describe(passage: NamePassage, place: int) -> dict[str, Any]:
@@ -108,9 +108,9 @@ def describe(passage: NamePassage, place: int) -> dict[str, Any]:
         place: Which of them.
     """
     words = passage.words
-    bare = core(words[place])
+    bare = normalise_word(words[place])
     around = {
-        f"{name} {offset}": core(words[place + offset])
+        f"{name} {offset}": normalise_word(words[place + offset])
         for name, offset in (("word", -2), ("word", -1), ("word", 1), ("word", 2))
         if 0 <= place + offset < len(words)
     }

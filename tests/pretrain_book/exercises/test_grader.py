@@ -11,24 +11,24 @@ import torch
 
 from pretrain_book.exercises import check
 from pretrain_book.exercises.answer_types import (
+    AnswerTypeError,
     Choice,
     Function,
     Number,
     Numbers,
     Words,
-    WrongKindError,
     described,
     plain,
 )
 from pretrain_book.exercises.grader import (
     MODULES,
     OPEN,
-    WHOLE,
+    SINGLE,
     Checker,
     Part,
     find_checker,
     labels,
-    one,
+    single_answer,
 )
 from pretrain_book.exercises.predicates import (
     Mistake,
@@ -47,15 +47,15 @@ from pretrain_book.exercises.predicates import (
     wrong_sign,
 )
 
-HALF = one(
+HALF = single_answer(
     "ex-x-half",
     "warm-up",
     Number("bits"),
     near(0.5),
     nats_for_bits(0.5),
     wrong_sign(0.5, "a loss is positive."),
-    otherwise="halve it.",
-    follows="A half.",
+    default_hint="halve it.",
+    explanation="A half.",
 )
 PAIR = Checker(
     "ex-x-pair",
@@ -94,7 +94,7 @@ PAIR = Checker(
     ids=lambda value: str(type(value).__name__),
 )
 def test_verdicts_on_one_number(answer, line):
-    assert HALF.verdict(answer).startswith(line)
+    assert HALF.grade(answer).startswith(line)
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_verdicts_on_one_number(answer, line):
     ],
 )
 def test_verdicts_on_several_parts(answer, line):
-    assert PAIR.verdict(answer) == line
+    assert PAIR.grade(answer) == line
 
 
 def test_the_first_mistake_that_fits_is_named():
     first, second = Mistake(between(0, 9), "first"), Mistake(between(5, 9), "second")
     part = Part(Number(), near(1.0), (first, second), "other")
-    assert [part.complaint(x) for x in (1, 7, 10)] == ["", "first", "other"]
+    assert [part.feedback(x) for x in (1, 7, 10)] == ["", "first", "other"]
 
 
 @pytest.mark.parametrize("rows", [[[1, 2], [3, 4]], ((1, 2), (3, 4)), np.array([[1, 2], [3, 4]])])
@@ -157,7 +157,7 @@ def test_numbers_come_from_lists_arrays_and_tensors(rows):
     ],
 )
 def test_numbers_of_another_shape_are_refused(shape, answer, got):
-    with pytest.raises(WrongKindError) as error:
+    with pytest.raises(AnswerTypeError) as error:
         Numbers(shape).read(answer)
     assert got in str(error.value)
 
@@ -165,9 +165,9 @@ def test_numbers_of_another_shape_are_refused(shape, answer, got):
 def test_words():
     assert Words(2, "merges").read(["ea", "tea"]) == ("ea", "tea")
     for answer, got in (("ea", "got text 'ea'"), ([1, 2], "a list of 2"), (["ea"], "got 1")):
-        with pytest.raises(WrongKindError, match=got):
+        with pytest.raises(AnswerTypeError, match=got):
             Words(2, "merges").read(answer)
-    with pytest.raises(WrongKindError, match="a list of strings, got 0"):
+    with pytest.raises(AnswerTypeError, match="a list of strings, got 0"):
         Words().read([])
 
 
@@ -201,7 +201,7 @@ def test_functions_are_judged_by_what_they_return():
     ],
 )
 def test_what_goes_wrong_in_a_function_is_said(function, got):
-    with pytest.raises(WrongKindError) as error:
+    with pytest.raises(AnswerTypeError) as error:
         HALVES.read(function)
     assert got in str(error.value)
     assert error.value.__suppress_context__ or error.value.__context__ is None  # no traceback
@@ -280,12 +280,12 @@ def test_labels_and_modules_belong_together():
 def test_every_checker_can_be_made(label):
     checker = find_checker(label)
     assert checker.exercise == label
-    assert checker.verdict(...) == OPEN
-    assert checker.verdict(object()).startswith("Not yet: expected ")
+    assert checker.grade(...) == OPEN
+    assert checker.grade(object()).startswith("Not yet: expected ")
 
 
 def test_a_part_without_name_stands_alone():
-    assert WHOLE in HALF.parts
+    assert SINGLE in HALF.parts
     assert "ex-x-half" not in labels()
 
 

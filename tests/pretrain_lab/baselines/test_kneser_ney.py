@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pretrain_lab.baselines.bidirectional_ngrams import TwoSidedNGram
+from pretrain_lab.baselines.bidirectional_ngrams import BidirectionalNGram
 from pretrain_lab.baselines.kneser_ney import (
     KneserNey,
     UnigramModel,
@@ -164,7 +164,7 @@ def test_kneser_ney_distributions_sum_to_one(seed, order, context, discounts):
     right=st.lists(st.integers(-1, V - 1), max_size=4),
 )
 def test_two_sided_distributions_sum_to_one(seed, orders, left, right):
-    model = TwoSidedNGram(*orders, V).fit(random_text(seed))
+    model = BidirectionalNGram(*orders, V).fit(random_text(seed))
     log_p = model.log_probs([left], [right])
     assert log_p.shape == (1, V)
     assert np.exp(log_p).sum() == pytest.approx(1)
@@ -226,25 +226,25 @@ def test_scoring_several_texts_equals_scoring_each():
 
 def test_a_missing_neighbour_shortens_the_context():
     text = random_text(7)
-    model = TwoSidedNGram(3, 2, V).fit(text)
+    model = BidirectionalNGram(3, 2, V).fit(text)
     masked = model.log_probs([[0, -1, 1]], [[0, -1]])
     assert np.allclose(masked, model.log_probs([[1]], [[0]]))
     nothing = model.log_probs([[-1]], np.zeros((1, 0), dtype=int))
-    assert np.allclose(nothing, TwoSidedNGram(0, 0, V).fit(text).log_probs([[]], [[]]))
-    only_right = TwoSidedNGram(0, 2, V).fit(text)
+    assert np.allclose(nothing, BidirectionalNGram(0, 0, V).fit(text).log_probs([[]], [[]]))
+    only_right = BidirectionalNGram(0, 2, V).fit(text)
     assert np.allclose(model.log_probs([[-1]], [[0, 1]]), only_right.log_probs([[2]], [[0, 1]]))
 
 
 def test_two_sided_hand_worked_blank():
     # Text 0 1 0, one neighbour on the left only: windows 0>1 and 1>0, each once, each loses 1/2.
     # Without neighbours: 0 twice (loses 1), 1 once (loses 1/2), total 3, so 1/2 is held back.
-    model = TwoSidedNGram(1, 0, 2).fit([0, 1, 0])
+    model = BidirectionalNGram(1, 0, 2).fit([0, 1, 0])
     p0, p1 = 1 / 3 + 0.25, 0.5 / 3 + 0.25
     assert np.allclose(np.exp(model.log_probs([[0]], [[]])), [[0.5 * p0, 0.5 + 0.5 * p1]])
 
 
 def test_windows_longer_than_the_text_leave_the_shorter_ones():
-    model = TwoSidedNGram(3, 3, V).fit([0, 1])
+    model = BidirectionalNGram(3, 3, V).fit([0, 1])
     assert np.exp(model.log_probs([[0, 1, 0]], [[1, 0, 1]])).sum() == pytest.approx(1)
 
 
@@ -262,7 +262,7 @@ def test_longer_contexts_help_on_unseen_text(play_ids):
 def test_two_sides_beat_one(play_ids):
     train, held_out = play_ids
     left, right = neighbours(held_out, 2, 2)
-    model = TwoSidedNGram(2, 2, len(PLAY_ALPHABET)).fit(train)
+    model = BidirectionalNGram(2, 2, len(PLAY_ALPHABET)).fit(train)
     here = np.arange(len(held_out))
     both = model.log_probs(left, right)[here, held_out].mean()
     only_left = model.log_probs(left, right[:, :0])[here, held_out].mean()
@@ -305,7 +305,10 @@ def test_an_unfitted_model_says_so():
             r"integers \(n, k\), got float64",
         ),
         (lambda: KneserNey(2, 2).fit([0, 1]).next_probs([[2]]), r"in 0..1, got 2..2"),
-        (lambda: TwoSidedNGram(1, 1, 2).fit([0, 1]).log_probs([[-2]], [[0]]), r"in -1..1, got -2"),
+        (
+            lambda: BidirectionalNGram(1, 1, 2).fit([0, 1]).log_probs([[-2]], [[0]]),
+            r"in -1..1, got -2",
+        ),
         (lambda: neighbours([0, 1], -1, 0), "n_left, n_right >= 0, got -1 and 0"),
         (lambda: neighbours([0, 1], 0, -1), "n_left, n_right >= 0, got 0 and -1"),
         (lambda: KneserNey(2, 2, "linear"), 'must be "modified" or "absolute", got \'linear\''),
@@ -315,9 +318,9 @@ def test_an_unfitted_model_says_so():
         (lambda: KneserNey(2, 2).fit([0, 1], [2]), r"boundaries must be in 0..1, got 0..2"),
         (lambda: KneserNey(2, 2).fit([0, 1]).next_probs([0]), r"integers \(n, k\)"),
         (lambda: KneserNey(2, 2).fit([0, 1]).next_probs([[-1]]), r"in 0..1, got -1..-1"),
-        (lambda: TwoSidedNGram(-1, 1, 2), "must not be negative, got -1 and 1"),
+        (lambda: BidirectionalNGram(-1, 1, 2), "must not be negative, got -1 and 1"),
         (
-            lambda: TwoSidedNGram(1, 1, 2).fit([0, 1]).log_probs([[0]], [[0], [1]]),
+            lambda: BidirectionalNGram(1, 1, 2).fit([0, 1]).log_probs([[0]], [[0], [1]]),
             "as many contexts on both sides, got 1 and 2",
         ),
     ],

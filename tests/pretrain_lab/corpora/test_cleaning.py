@@ -4,12 +4,12 @@
 import pytest
 
 from pretrain_lab.corpora import cleaning
-from pretrain_lab.corpora.cleaning import Speech, clean_play, mend, plain_text
+from pretrain_lab.corpora.cleaning import Speech, clean_play, fix_misprints, to_ascii
 
 
 def speeches(markdown):
     """Clean a play that has no listed repairs."""
-    return [(s.speaker, s.text) for s in clean_play(mend(markdown, "no such play"))]
+    return [(s.speaker, s.text) for s in clean_play(fix_misprints(markdown, "no such play"))]
 
 
 def test_headings_become_names_and_titles_go():
@@ -76,14 +76,14 @@ def test_windows_line_ends_are_read():
 def test_a_repair_that_does_not_fit_is_named(monkeypatch):
     repair = {"play": "p", "find": "x", "replace": "y", "count": 2}
     monkeypatch.setattr(cleaning, "_repairs", lambda: {"p": [repair]})
-    assert mend("x x", "p") == "y y"
+    assert fix_misprints("x x", "p") == "y y"
     with pytest.raises(ValueError, match=r"p: repair 'x' must match 2 times, but matches 1 times"):
-        mend("x", "p")
+        fix_misprints("x", "p")
 
 
 def test_plain_text_is_ascii_on_one_line():
     given = "\u201cIt\u2019s\u201d  caf\u00e9\u2014\n3\u00bd \u00c6 \u00e6\u2026\x85 \xadok \u00bf"
-    assert plain_text(given) == '"It\'s" cafe- 31/2 ae...... ok'
+    assert to_ascii(given) == '"It\'s" cafe- 31/2 ae...... ok'
 
 
 def test_a_speech_is_a_value():
@@ -92,4 +92,4 @@ def test_a_speech_is_a_value():
 
 def test_control_characters_are_left_out() -> None:
     """They are ASCII, but nobody can print them."""
-    assert plain_text("a\x00b\x1b[0m \x7fc") == "ab[0m c"
+    assert to_ascii("a\x00b\x1b[0m \x7fc") == "ab[0m c"

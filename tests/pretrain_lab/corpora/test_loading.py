@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from pretrain_lab.corpora import loading as datasets
-from pretrain_lab.corpora.cleaning import PLAY_ALPHABET, plain_text
+from pretrain_lab.corpora.cleaning import PLAY_ALPHABET, to_ascii
 from pretrain_lab.corpora.loading import (
     SPLITS,
     Review,
@@ -173,7 +173,7 @@ def test_review_splits_share_neither_film_nor_sentence():
 def test_reviews_are_plain_and_labelled():
     for review in load_reviews():
         assert review.label in (0, 1)
-        assert review.sentence == plain_text(review.sentence) != ""
+        assert review.sentence == to_ascii(review.sentence) != ""
         assert review.sentence.isascii()
 
 

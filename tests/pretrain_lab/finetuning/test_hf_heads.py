@@ -18,15 +18,15 @@ from pretrain.training import OptimConfig, fit
 from pretrain_lab.finetuning.hf_heads import (
     Encoded,
     SentenceClassifier,
-    answers,
     collate,
+    decode_class,
+    decode_span,
+    decode_tags,
     encode_classes,
     encode_span,
     encode_tags,
-    read_class,
-    read_span,
-    read_tags,
-    tuning_loss,
+    hf_loss,
+    predict_hf,
 )
 
 
@@ -73,12 +73,12 @@ def test_one_batch_is_learned_by_heart() -> None:
     """Loss starts near ln 2 and falls to nothing; then every answer is right."""
     torch.manual_seed(0)
     model = SentenceClassifier(encoder(), 2)
-    loss = tuning_loss(EXAMPLES, batch_size=4, pad_id=0)
+    loss = hf_loss(EXAMPLES, batch_size=4, pad_id=0)
     generator = Generator().manual_seed(0)
     history = fit(model, loss, OptimConfig(lr=1e-2, n_warmup=4), n_steps=80, generator=generator)
     assert abs(history.losses[0] - 0.69) < 0.3
     assert history.losses[-1] < 0.1
-    assert answers(model, EXAMPLES, read_class, pad_id=0) == [0, 1, 1, 0]
+    assert predict_hf(model, EXAMPLES, decode_class, pad_id=0) == [0, 1, 1, 0]
 
 
 def test_every_example_is_seen_once_in_a_pass() -> None:
@@ -94,13 +94,13 @@ def test_every_example_is_seen_once_in_a_pass() -> None:
             seen.extend(r[:n].tolist() for r, n in zip(input_ids, lengths, strict=True))
             return {"loss": input_ids.sum()}
 
-    loss, generator = tuning_loss(EXAMPLES, batch_size=2, pad_id=0), Generator().manual_seed(0)
+    loss, generator = hf_loss(EXAMPLES, batch_size=2, pad_id=0), Generator().manual_seed(0)
     for _ in range(4):
         loss(Spy(), generator)
     for half in (seen[:4], seen[4:]):
         assert sorted(half) == sorted(e["input_ids"] for e in EXAMPLES)
     with pytest.raises(ValueError, match="at least one example"):
-        tuning_loss([], batch_size=2, pad_id=0)
+        hf_loss([], batch_size=2, pad_id=0)
 
 
 def test_answers_keep_the_order_and_hide_what_is_asked() -> None:
@@ -115,7 +115,7 @@ def test_answers_keep_the_order_and_hide_what_is_asked() -> None:
             return {"logits": nn.functional.one_hot(input_ids[:, 1], 11)}
 
     model = Spy().train()
-    assert answers(model, EXAMPLES, read_class, pad_id=0, batch_size=3) == [7, 5, 4, 6]
+    assert predict_hf(model, EXAMPLES, decode_class, pad_id=0, batch_size=3) == [7, 5, 4, 6]
     assert model.training
 
 
@@ -123,7 +123,7 @@ def test_tags_are_read_where_labels_stand() -> None:
     """Only places with a label are read, padding behind the example is not."""
     scores = torch.eye(3)[torch.tensor([[2, 1, 0, 2, 2, 1]])]
     asked = example([2, 5, 6, 7, 3], labels=[-100, 0, -100, 0, -100])
-    assert read_tags({"logits": scores}, asked, 0) == [1, 2]
+    assert decode_tags({"logits": scores}, asked, 0) == [1, 2]
 
 
 def test_a_span_ends_after_it_starts() -> None:
@@ -133,11 +133,11 @@ def test_a_span_ends_after_it_starts() -> None:
     end = torch.tensor([[9.0, 9.0, 9.0, 4.0, 3.0, 0.0, 9.0]])
     output = {"start_logits": start, "end_logits": end}
     # start + end: (3,3) 4, (3,4) 3, (3,5) 0, (4,4) 4, (4,5) 1, (5,5) 5
-    assert read_span(output, asked, 0) == (5, 5)
+    assert decode_span(output, asked, 0) == (5, 5)
     start[0, 5] = 0.0
     end[0, 5] = 7.0  # now (3,5) 7, (4,5) 8
-    assert read_span(output, asked, 0) == (4, 5)
-    assert partial(read_span, max_len=1)(output, asked, 0) == (5, 5)
+    assert decode_span(output, asked, 0) == (4, 5)
+    assert partial(decode_span, max_len=1)(output, asked, 0) == (5, 5)
 
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "met", "##ell", "##us", "go", ":", "we"]

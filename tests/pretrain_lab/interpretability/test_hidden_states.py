@@ -12,7 +12,7 @@ from pretrain.gpt import GPT
 from pretrain_lab.interpretability.hidden_states import (
     POOLINGS,
     encode_words,
-    look_inside,
+    hidden_states_and_attentions,
     pad_rows,
     pool,
 )
@@ -26,7 +26,7 @@ def test_encoder_states_end_in_encode(tiny_bert: Callable[..., BERT]) -> None:
     """The last states are what `encode` gives, the first the normed embeddings."""
     model = tiny_bert()
     with torch.no_grad():
-        states, maps = look_inside(model, IDS, REAL)
+        states, maps = hidden_states_and_attentions(model, IDS, REAL)
         assert torch.allclose(states[-1][REAL], model.encode(IDS, REAL)[REAL])
         assert torch.allclose(states[0], model.embedding_norm(model.embeddings(IDS)))
     assert states.shape == (3, 2, 5, 8)
@@ -38,7 +38,7 @@ def test_decoder_states_end_in_hidden(tiny_gpt: Callable[..., GPT], norm: str) -
     """Both places of the norm give the states that the head reads."""
     model = tiny_gpt(norm=norm)
     with torch.no_grad():
-        states, maps = look_inside(model, IDS, REAL)
+        states, maps = hidden_states_and_attentions(model, IDS, REAL)
         assert torch.allclose(states[-1][REAL], model.encode(IDS, REAL)[REAL])
     for weights in maps:
         assert (weights.triu(1) == 0).all()  # nothing behind the query
@@ -48,7 +48,7 @@ def test_weights_are_those_of_the_layers(tiny_bert: Callable[..., BERT]) -> None
     """Rows sum to 1, padding gets nothing, and mixing the values gives the layer's output."""
     model = tiny_bert()
     with torch.no_grad():
-        states, maps = look_inside(model, IDS, REAL)
+        states, maps = hidden_states_and_attentions(model, IDS, REAL)
         layer: Any = model.blocks[0].attention
         values = layer.project(states[0])[2]
         mixed = (maps[0] @ values).transpose(1, 2).flatten(2)

@@ -24,13 +24,13 @@ from pretrain.span_corruption import (
 )
 from pretrain_lab.oracles.hmm import HiddenMarkovSource, random_source, stationary_start
 from pretrain_lab.oracles.optimal_losses import (
-    blank_oracle,
-    causal_oracle,
     entropy_rate,
     gap_interval,
-    masked_oracle,
+    optimal_causal_log_probs,
+    optimal_cloze_log_probs,
+    optimal_masked_log_probs,
 )
-from pretrain_lab.oracles.optimal_span_losses import span_oracle
+from pretrain_lab.oracles.optimal_span_losses import optimal_span_log_probs
 
 MASK, OFFSET = 1, 3  # ids 0..2 are special, sentinels stand above the symbols
 FIRST = 99
@@ -165,7 +165,7 @@ def test_both_sides_tell_something() -> None:
     places = torch.full((300,), 8)
     entropy = {}
     for sides in ("left", "right", "both"):
-        log_probs = blank_oracle(source, windows, places, sides=sides)
+        log_probs = optimal_cloze_log_probs(source, windows, places, sides=sides)
         entropy[sides] = -(log_probs.exp() * log_probs).sum(dim=1).mean().item()
     unigram = source.start @ source.emission
     alone = -(unigram * unigram.log()).sum().item()
@@ -184,15 +184,19 @@ def test_a_counting_source_has_no_entropy(generator: Generator) -> None:
     source = cycle()
     ids = source.sample(6, 12, generator=generator)
     assert torch.equal(ids[0], torch.arange(12) % 4)
-    assert torch.equal(causal_oracle(source, ids), torch.zeros(6, 12, dtype=torch.float64))
+    assert torch.equal(
+        optimal_causal_log_probs(source, ids), torch.zeros(6, 12, dtype=torch.float64)
+    )
     assert entropy_rate(source, generator=generator, n_sequences=5) == (0.0, 0.0, 0.0)
     places = torch.tensor([0, 1, 5, 6, 10, 11])
     for sides in ("left", "right", "both"):
-        log_probs = blank_oracle(source, ids, places, sides=sides)
+        log_probs = optimal_cloze_log_probs(source, ids, places, sides=sides)
         answers = ids[torch.arange(6), places]
         assert log_probs[torch.arange(6), answers].abs().max() < 1e-12
     cut = corrupt(ids + OFFSET, 0, noise_density=0.5, mean_noise_span_length=2.0)
-    assert span_oracle(source, cut, offset=OFFSET, lengths_given=True).abs().max() < 1e-12
+    assert (
+        optimal_span_log_probs(source, cut, offset=OFFSET, lengths_given=True).abs().max() < 1e-12
+    )
 
 
 # Causal and single blanks -------------------------------------------------------------------------
@@ -203,7 +207,7 @@ def test_causal_sums_are_the_probability_of_the_text(seed: int) -> None:
     """log P(text) by all paths is the sum of log P(next); all texts together have 1."""
     source = make(seed=seed)
     texts = all_texts(3, 5)
-    sums = causal_oracle(source, texts + OFFSET, offset=OFFSET).sum(dim=1)
+    sums = optimal_causal_log_probs(source, texts + OFFSET, offset=OFFSET).sum(dim=1)
     expected = torch.tensor(list(all_probs(source, 5).values()), dtype=torch.float64).log()
     assert torch.allclose(sums, expected, rtol=0, atol=1e-12)
     assert sums.exp().sum().item() == pytest.approx(1.0, abs=1e-12)
@@ -214,7 +218,7 @@ def test_each_causal_term_is_a_conditional_probability() -> None:
     source = make(seed=4)
     probs = all_probs(source, 4)
     for text in ((0, 1, 2, 1), (2, 2, 0, 0)):
-        log_probs = causal_oracle(source, torch.tensor([text]))[0]
+        log_probs = optimal_causal_log_probs(source, torch.tensor([text]))[0]
         for t in range(4):
             joint = sum(p for x, p in probs.items() if x[: t + 1] == text[: t + 1])
             before = sum(p for x, p in probs.items() if x[:t] == text[:t])
@@ -236,7 +240,9 @@ def test_blanks_by_enumeration(sides: str) -> None:
             if all(x[j] == text[j] for j in read):
                 weights[x[place]] += p
         window = torch.tensor([text]) + OFFSET
-        got = blank_oracle(source, window, torch.tensor([place]), sides=sides, offset=OFFSET)
+        got = optimal_cloze_log_probs(
+            source, window, torch.tensor([place]), sides=sides, offset=OFFSET
+        )
         assert torch.allclose(got[0].exp(), weights / weights.sum(), rtol=0, atol=1e-12)
 
 
@@ -244,10 +250,10 @@ def test_long_texts_do_not_underflow(generator: Generator) -> None:
     """5,000 symbols have a probability far below the smallest float."""
     source = make(4, 8)
     ids = source.sample(2, 5_000, generator=generator)
-    assert causal_oracle(source, ids).sum() < -3_000
-    assert blank_oracle(source, ids, torch.tensor([0, 2_500])).isfinite().all()
+    assert optimal_causal_log_probs(source, ids).sum() < -3_000
+    assert optimal_cloze_log_probs(source, ids, torch.tensor([0, 2_500])).isfinite().all()
     cut = corrupt(ids[:, :600] + OFFSET, 0, noise_density=0.02)
-    assert span_oracle(source, cut, offset=OFFSET).isfinite().all()
+    assert optimal_span_log_probs(source, cut, offset=OFFSET).isfinite().all()
 
 
 @given(st.integers(1, 5), st.integers(1, 6), st.integers(1, 12), st.integers(0, 10_000))
@@ -255,15 +261,17 @@ def test_any_source_gives_probabilities(n_states: int, n_symbols: int, n: int, s
     """Rows sum to one; the last blank needs no right side, the first no left one."""
     source = make(n_states, n_symbols, seed=seed)
     ids = source.sample(2, n, generator=torch.Generator().manual_seed(seed))
-    assert causal_oracle(source, ids).le(1e-12).all()
+    assert optimal_causal_log_probs(source, ids).le(1e-12).all()
     places = torch.tensor([0, n - 1])
-    rows = {s: blank_oracle(source, ids, places, sides=s) for s in ("both", "left", "right")}
+    rows = {
+        s: optimal_cloze_log_probs(source, ids, places, sides=s) for s in ("both", "left", "right")
+    }
     for row in rows.values():
         assert torch.allclose(row.exp().sum(dim=1), torch.ones(2, dtype=torch.float64))
     assert torch.allclose(rows["both"][0], rows["right"][0])
     assert torch.allclose(rows["both"][1], rows["left"][1])
     taken = rows["left"][1, ids[1, n - 1]]
-    assert torch.allclose(taken, causal_oracle(source, ids)[1, n - 1])
+    assert torch.allclose(taken, optimal_causal_log_probs(source, ids)[1, n - 1])
 
 
 @given(st.integers(1, 4), st.integers(2, 5), st.integers(2, 9), st.integers(0, 10_000))
@@ -279,7 +287,7 @@ def test_masked_places_get_distributions_and_the_entropy_rate_an_interval(
         ids, mask_id=1, vocab_size=n_symbols + OFFSET, special_ids=range(OFFSET),
         generator=draw, **rates,
     )  # fmt: skip
-    rows = masked_oracle(source, read, labels, mask_id=1, offset=OFFSET, **rates)
+    rows = optimal_masked_log_probs(source, read, labels, mask_id=1, offset=OFFSET, **rates)
     assert rows.shape == (2 * n, n_symbols)
     assert torch.allclose(rows.exp().sum(dim=1), torch.ones(len(rows), dtype=torch.float64))
     mean, low, high = entropy_rate(source, generator=draw, n_sequences=3, seq_len=n, n_context=1)
@@ -319,7 +327,7 @@ def test_masked_by_enumeration(p: float, m: float, r: float) -> None:
         corrupted = torch.tensor([read])
         labels = torch.full((1, seq_len), IGNORE_INDEX)
         labels[0, i] = OFFSET
-        got = masked_oracle(
+        got = optimal_masked_log_probs(
             source, corrupted, labels, mask_id=MASK, offset=OFFSET,
             mlm_probability=p, mask_replace_prob=m, random_replace_prob=r,
         )  # fmt: skip
@@ -342,7 +350,9 @@ def test_masked_posterior_is_what_corrupt_mlm_leaves() -> None:
     """Among equal corrupted texts the originals are as frequent as it says, within 4 sigma."""
     source = make(seed=7)
     ids, labels, _ = corrupted_batch(source, 60_000, 2)
-    log_probs = masked_oracle(source, ids, labels, mask_id=MASK, offset=OFFSET, **CORRUPTION)
+    log_probs = optimal_masked_log_probs(
+        source, ids, labels, mask_id=MASK, offset=OFFSET, **CORRUPTION
+    )
     row, place = (labels != IGNORE_INDEX).nonzero().T
     groups = (ids[row] @ torch.tensor([10, 1])) * 2 + place
     answers = labels[row, place] - OFFSET
@@ -369,9 +379,11 @@ def test_masked_oracle_knows_how_sure_it_is() -> None:
     def losses(**changed: float) -> Tensor:
         """Score the answers with an oracle that may believe in another corruption."""
         settings = {**CORRUPTION, **changed}
-        return -masked_oracle(source, ids, labels, mask_id=MASK, offset=OFFSET, **settings)[pick]
+        return -optimal_masked_log_probs(
+            source, ids, labels, mask_id=MASK, offset=OFFSET, **settings
+        )[pick]
 
-    best = masked_oracle(source, ids, labels, mask_id=MASK, offset=OFFSET, **CORRUPTION)
+    best = optimal_masked_log_probs(source, ids, labels, mask_id=MASK, offset=OFFSET, **CORRUPTION)
     entropy = -(best.exp() * best).sum(dim=1)
     _, low, high = gap_interval(-best[pick] - entropy, rows, z=4.0)
     assert low < 0 < high
@@ -395,9 +407,9 @@ def test_a_masked_blank_in_a_text_that_is_never_random() -> None:
         "random_replace_prob": 0.0,
     }
     labels = torch.where(one == MASK, text, IGNORE_INDEX)
-    got = masked_oracle(source, one, labels, **options)
-    assert torch.allclose(got, blank_oracle(source, text, torch.tensor([2])))
-    noisy = masked_oracle(source, one, labels, mask_id=MASK, offset=OFFSET)
+    got = optimal_masked_log_probs(source, one, labels, **options)
+    assert torch.allclose(got, optimal_cloze_log_probs(source, text, torch.tensor([2])))
+    noisy = optimal_masked_log_probs(source, one, labels, mask_id=MASK, offset=OFFSET)
     assert not torch.allclose(got, noisy)  # the neighbours may be random
 
 
@@ -450,7 +462,7 @@ def test_spans_by_enumeration(seq_len: int, lengths_given: bool) -> None:
             cases.append((known, target, cut))
             for u in range(len(target) + 1):
                 weights[known, target[:u]] += prob / len(admissible_spans(seq_len))
-    got = span_oracle(
+    got = optimal_span_log_probs(
         source, stack([cut for *_, cut in cases]), offset=OFFSET, lengths_given=lengths_given
     )
     for (known, target, _), log_probs in zip(cases, got, strict=True):
@@ -497,8 +509,8 @@ def test_a_row_sums_over_all_ways_to_place_the_gaps(generator: Generator) -> Non
         for piece, n in zip(pieces, lens, strict=True):
             parts += [source.evidence(piece), torch.ones(1, n, 5, dtype=torch.float64)]
         total += source.forward(torch.cat(parts, dim=1)).log_probs.sum().exp().item()
-    expected = causal_oracle(source, ids).sum().item() - math.log(total)
-    got = span_oracle(source, cut, offset=OFFSET).sum().item()
+    expected = optimal_causal_log_probs(source, ids).sum().item() - math.log(total)
+    got = optimal_span_log_probs(source, cut, offset=OFFSET).sum().item()
     assert got == pytest.approx(expected, abs=1e-10)
 
 
@@ -510,9 +522,11 @@ def test_every_ending_is_certain(final_sentinel: bool, eos_id: int | None) -> No
     source = make(4, 6)
     ids = source.sample(5, 20, generator=torch.Generator().manual_seed(1)) + OFFSET
     options: dict[str, Any] = {"noise_density": 0.3, "mean_noise_span_length": 2.0}
-    plain = span_oracle(source, corrupt(ids, 2, final_sentinel=False, **options), offset=OFFSET)
+    plain = optimal_span_log_probs(
+        source, corrupt(ids, 2, final_sentinel=False, **options), offset=OFFSET
+    )
     cut = corrupt(ids, 2, final_sentinel=final_sentinel, eos_id=eos_id, **options)
-    got = span_oracle(source, cut, offset=OFFSET)
+    got = optimal_span_log_probs(source, cut, offset=OFFSET)
     assert got.shape == cut.targets.shape
     assert torch.equal(got[:, : plain.shape[1]], plain)
     assert torch.equal(got[:, plain.shape[1] :], torch.zeros_like(got[:, plain.shape[1] :]))
@@ -525,9 +539,9 @@ def test_one_span_of_one_token_is_the_single_blank() -> None:
     source = make(4, 6)
     ids = source.sample(9, 7, generator=torch.Generator().manual_seed(1))
     cut = corrupt(ids + OFFSET, 3, noise_density=0.1)
-    expected = blank_oracle(source, ids, torch.full((9,), 6))[torch.arange(9), ids[:, 6]]
+    expected = optimal_cloze_log_probs(source, ids, torch.full((9,), 6))[torch.arange(9), ids[:, 6]]
     for lengths_given in (True, False):
-        got = span_oracle(source, cut, offset=OFFSET, lengths_given=lengths_given)
+        got = optimal_span_log_probs(source, cut, offset=OFFSET, lengths_given=lengths_given)
         assert torch.allclose(got[:, 1], expected)
         assert torch.allclose(got.sum(dim=1), expected)
 
@@ -541,13 +555,13 @@ def test_any_spans_have_a_probability(n: int, share: float, mean_len: float, see
     source = make(3, 4, seed=seed)
     ids = source.sample(3, n, generator=torch.Generator().manual_seed(seed))
     cut = corrupt(ids + OFFSET, seed, noise_density=share, mean_noise_span_length=mean_len)
-    unknown = span_oracle(source, cut, offset=OFFSET)
-    known = span_oracle(source, cut, offset=OFFSET, lengths_given=True)
+    unknown = optimal_span_log_probs(source, cut, offset=OFFSET)
+    known = optimal_span_log_probs(source, cut, offset=OFFSET, lengths_given=True)
     assert unknown.isfinite().all()
     assert max(unknown.max().item(), known.max().item()) <= 1e-12
     evidence = source.evidence(ids)
     kept = source.forward(evidence.masked_fill(cut.noise[..., None], 1.0)).log_probs
-    expected = causal_oracle(source, ids).sum(dim=1) - kept.sum(dim=1)
+    expected = optimal_causal_log_probs(source, ids).sum(dim=1) - kept.sum(dim=1)
     assert torch.allclose(known.sum(dim=1), expected)
 
 
@@ -557,11 +571,11 @@ def test_given_lengths_work_with_roll() -> None:
     ids = source.sample(40, 24, generator=torch.Generator().manual_seed(1)) + OFFSET
     cut = corrupt(ids, 0, random_roll=True, noise_density=0.4)
     assert not cut.target_mask.all()
-    got = span_oracle(source, cut, offset=OFFSET, lengths_given=True)
+    got = optimal_span_log_probs(source, cut, offset=OFFSET, lengths_given=True)
     assert (got[~cut.target_mask] == 0).all()
     assert (got[cut.target_mask & (cut.targets < FIRST - 20)] < 0).all()
     with pytest.raises(ValueError, match="without roll"):
-        span_oracle(source, cut, offset=OFFSET)
+        optimal_span_log_probs(source, cut, offset=OFFSET)
 
 
 def test_lengths_are_worth_something() -> None:
@@ -569,8 +583,8 @@ def test_lengths_are_worth_something() -> None:
     source = make(8, 16)
     ids = source.sample(400, 64, generator=torch.Generator().manual_seed(1)) + OFFSET
     cut = corrupt(ids, 5)
-    unknown = span_oracle(source, cut, offset=OFFSET).sum(dim=1)
-    known = span_oracle(source, cut, offset=OFFSET, lengths_given=True).sum(dim=1)
+    unknown = optimal_span_log_probs(source, cut, offset=OFFSET).sum(dim=1)
+    known = optimal_span_log_probs(source, cut, offset=OFFSET, lengths_given=True).sum(dim=1)
     mean, low, _ = gap_interval(known - unknown, torch.arange(400), z=4.0)
     assert low > 0
     assert mean < math.log(math.comb(9, 2)) + 0.5  # 10 tokens in 3 spans: at most log 36 expected
@@ -644,9 +658,9 @@ def test_bad_texts() -> None:
     source, two = make(), torch.zeros(2, dtype=torch.int64)
     text = torch.tensor([[0, 1, 2, 0], [1, 1, 1, 1]])
     with pytest.raises(ValueError, match=r"symbols in 0..2, got -3..-1"):
-        causal_oracle(source, text, offset=3)
+        optimal_causal_log_probs(source, text, offset=3)
     with pytest.raises(ValueError, match=r"symbols \(B, T\), got shape \(4,\)"):
-        causal_oracle(source, text[0])
+        optimal_causal_log_probs(source, text[0])
     for wrong in (text[:0], text[:, :0], text.double()):
         with pytest.raises(ValueError, match=r"expected whole symbols \(B, T\), got shape"):
             source.evidence(wrong)
@@ -657,15 +671,15 @@ def test_bad_texts() -> None:
             with pytest.raises(ValueError, match=r"evidence \(B, T, 2\), T >= 1, got shape"):
                 read(torch.ones(shape, dtype=torch.float64))
     with pytest.raises(ValueError, match="none in rows"):
-        causal_oracle(cycle(), text)
+        optimal_causal_log_probs(cycle(), text)
     with pytest.raises(ValueError, match="none in rows"):
         cycle().backward(torch.zeros(1, 3, 4, dtype=torch.float64))
     with pytest.raises(ValueError, match="expected sides"):
-        blank_oracle(source, text, two, sides="middle")
+        optimal_cloze_log_probs(source, text, two, sides="middle")
     with pytest.raises(ValueError, match=r"expected places \(2,\) in 0..3"):
-        blank_oracle(source, text, two + 4)
+        optimal_cloze_log_probs(source, text, two + 4)
     with pytest.raises(ValueError, match=r"expected places \(2,\)"):
-        blank_oracle(source, text, two[:1])
+        optimal_cloze_log_probs(source, text, two[:1])
 
 
 def test_bad_masked_batches() -> None:
@@ -675,20 +689,22 @@ def test_bad_masked_batches() -> None:
     labels = torch.tensor([[IGNORE_INDEX, 4, IGNORE_INDEX]])
     options: dict[str, Any] = {"mask_id": MASK, "offset": OFFSET}
     with pytest.raises(ValueError, match="of one shape"):
-        masked_oracle(source, ids, labels[0], **options)
+        optimal_masked_log_probs(source, ids, labels[0], **options)
     with pytest.raises(ValueError, match="at least one label"):
-        masked_oracle(source, ids, torch.full_like(ids, IGNORE_INDEX), **options)
+        optimal_masked_log_probs(source, ids, torch.full_like(ids, IGNORE_INDEX), **options)
     for bad in (
         {"mlm_probability": 0.0},
         {"mask_replace_prob": 0.9, "random_replace_prob": 0.2},
         {"random_replace_prob": -0.1},
     ):
         with pytest.raises(ValueError, match="expected mlm_probability"):
-            masked_oracle(source, ids, labels, **options, **bad)
+            optimal_masked_log_probs(source, ids, labels, **options, **bad)
     with pytest.raises(ValueError, match="expected symbols"):
-        masked_oracle(source, torch.tensor([[0, MASK, 5]]), labels, **options)
+        optimal_masked_log_probs(source, torch.tensor([[0, MASK, 5]]), labels, **options)
     with pytest.raises(ValueError, match="corruption can produce"):
-        masked_oracle(source, ids, ids, **options, mask_replace_prob=1.0, random_replace_prob=0.0)
+        optimal_masked_log_probs(
+            source, ids, ids, **options, mask_replace_prob=1.0, random_replace_prob=0.0
+        )
 
 
 def test_bad_span_batches() -> None:
@@ -696,9 +712,9 @@ def test_bad_span_batches() -> None:
     source = make()
     ids = source.sample(2, 8, generator=torch.Generator().manual_seed(0)) + OFFSET
     with pytest.raises(ValueError, match="expected a batch"):
-        span_oracle(source, corrupt(ids[0], 0), offset=OFFSET)
+        optimal_span_log_probs(source, corrupt(ids[0], 0), offset=OFFSET)
     with pytest.raises(ValueError, match=r"expected the symbols 9..11"):
-        span_oracle(source, corrupt(ids, 0), offset=9)
+        optimal_span_log_probs(source, corrupt(ids, 0), offset=9)
     first = corrupt_given_spans(ids[0], [(1, 2), (7, 8)], SPANS)
     second = corrupt_given_spans(ids[1], [(6, 8)], SPANS)
     second = SpanCorrupted(
@@ -709,7 +725,7 @@ def test_bad_span_batches() -> None:
         second.noise,
     )
     with pytest.raises(ValueError, match="equal counts in all rows"):
-        span_oracle(source, stack([first, second]), offset=OFFSET)
+        optimal_span_log_probs(source, stack([first, second]), offset=OFFSET)
 
 
 def test_a_start_belongs_to_a_chain() -> None:

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from pretrain.gpt import GPT, GPTConfig
 from pretrain_lab.prompting.answer_scoring import (
-    CachedReader,
     PlainReader,
+    PrefixCachedModel,
     answer_log_probs,
     calibrate,
     greedy_answer,
     greedy_hits,
-    tokens_that_go_on,
+    is_word_continuation,
 )
 
 VOCAB = 13
@@ -68,7 +68,7 @@ def one_by_one(logits: Any, prefix: list[int]) -> Tensor:
 @pytest.mark.parametrize("prefix", [PREFIX, []])
 def test_the_cache_changes_no_score(decoder: Any, prefix: list[int], batch_size: int) -> None:
     """Prefix read once, rows of unequal length together: the same as everything by itself."""
-    reader = CachedReader(decoder, prefix)
+    reader = PrefixCachedModel(decoder, prefix)
     expected = one_by_one(lambda ids: decoder(ids).logits, prefix)
     assert expected.std() > 0.5, "scores that hardly differ prove nothing"
     for _ in range(2):  # reading must not leave anything in the cache
@@ -78,8 +78,8 @@ def test_the_cache_changes_no_score(decoder: Any, prefix: list[int], batch_size:
 
 def test_the_prefix_matters(decoder: Any) -> None:
     """Without its prefix a question is another one, so the test above could have failed."""
-    with_prefix = answer_log_probs(CachedReader(decoder, PREFIX), QUESTIONS, ANSWERS)
-    without = answer_log_probs(CachedReader(decoder), QUESTIONS, ANSWERS)
+    with_prefix = answer_log_probs(PrefixCachedModel(decoder, PREFIX), QUESTIONS, ANSWERS)
+    without = answer_log_probs(PrefixCachedModel(decoder), QUESTIONS, ANSWERS)
     assert (with_prefix - without).abs().max() > 0.1
 
 
@@ -93,7 +93,7 @@ def test_answers_of_one_token_share_a_row(decoder: Any) -> None:
     """Two label words cost as many rows as one; all tokens together have probability 1."""
     n_rows: list[int] = []
 
-    class Counting(CachedReader):
+    class Counting(PrefixCachedModel):
         """Counts the rows that are read."""
 
         def __call__(self, rows: Tensor, wanted: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ def test_answers_of_one_token_share_a_row(decoder: Any) -> None:
 @pytest.mark.parametrize("n_tokens", [1, 3])
 def test_hits_are_what_greedy_decoding_writes(decoder: Any, n_tokens: int) -> None:
     """The written answer is a hit; one with another last token is none."""
-    reader = CachedReader(decoder, PREFIX)
+    reader = PrefixCachedModel(decoder, PREFIX)
     ends = torch.zeros(VOCAB, dtype=torch.bool)
     for question in QUESTIONS:
         written = greedy_answer(reader, question, max_tokens=n_tokens)
@@ -120,17 +120,17 @@ def test_hits_are_what_greedy_decoding_writes(decoder: Any, n_tokens: int) -> No
 
 def test_half_a_word_is_no_hit(decoder: Any) -> None:
     """If the next token would continue the word, the word that was written is a longer one."""
-    reader = CachedReader(decoder, PREFIX)
+    reader = PrefixCachedModel(decoder, PREFIX)
     first, second = greedy_answer(reader, QUESTIONS[0], max_tokens=2)
     goes_on = torch.zeros(VOCAB, dtype=torch.bool)
     goes_on[second] = True
     assert not greedy_hits(reader, QUESTIONS[:1], [[[first]]], goes_on).any()
-    assert tokens_that_go_on([" a", "a", "1", "\n", "", "."]).tolist() == [0, 1, 1, 0, 0, 0]
+    assert is_word_continuation([" a", "a", "1", "\n", "", "."]).tolist() == [0, 1, 1, 0, 0, 0]
 
 
 def test_greedy_decoding_stops(decoder: Any) -> None:
     """A stop token ends the answer and does not belong to it."""
-    reader = CachedReader(decoder)
+    reader = PrefixCachedModel(decoder)
     written = greedy_answer(reader, QUESTIONS[0], max_tokens=6)
     stop = next(token for token in written if token != written[0])
     assert greedy_answer(reader, QUESTIONS[0], stop=[stop]) == written[: written.index(stop)]
@@ -139,7 +139,7 @@ def test_greedy_decoding_stops(decoder: Any) -> None:
 def test_no_weight_changes(decoder: Any) -> None:
     """In-context use trains nothing."""
     before = copy.deepcopy(decoder.state_dict())
-    answer_log_probs(CachedReader(decoder, PREFIX), QUESTIONS, ANSWERS)
+    answer_log_probs(PrefixCachedModel(decoder, PREFIX), QUESTIONS, ANSWERS)
     assert all(torch.equal(before[name], value) for name, value in decoder.state_dict().items())
     assert all(value.grad is None for value in decoder.parameters())
 
@@ -168,7 +168,7 @@ def test_calibrated_scores_are_distributions(seed: int, n_answers: int, scale: f
 
 def test_refusals(decoder: Any, gpt: GPT) -> None:
     """Empty answers, prompts beyond the context, and tables that do not belong together."""
-    reader = CachedReader(decoder)
+    reader = PrefixCachedModel(decoder)
     with pytest.raises(ValueError, match="at least one token"):
         answer_log_probs(reader, QUESTIONS, [[]])
     with pytest.raises(ValueError, match="expected at most 16 tokens of prefix and row, got 18"):

@@ -11,8 +11,8 @@ from pretrain.evaluation import left_log_probs
 from pretrain.gpt import GPT
 from pretrain.t5 import T5
 from pretrain_lab.scoring.bayes_rescoring import (
-    apply_bayes,
     length_log_likelihoods,
+    posterior_on_shortlist,
     repeated,
     rescored_log_probs,
     right_log_likelihoods,
@@ -31,7 +31,7 @@ def test_the_whole_vocabulary_gives_the_exact_rule(
     """With every token on the list, the answer is that of `rescored_log_probs`."""
     model, places = tiny_gpt(), torch.full((2,), PLACE)
     found = right_log_likelihoods(model, WINDOWS, PLACE, EVERYTHING, n_right=n_right)
-    out = apply_bayes(left_log_probs(model, WINDOWS, places), EVERYTHING, found)
+    out = posterior_on_shortlist(left_log_probs(model, WINDOWS, places), EVERYTHING, found)
     exact = rescored_log_probs(model, WINDOWS, places, candidates=EVERYTHING[0], n_right=n_right)
     assert torch.allclose(out, exact, rtol=0, atol=1e-12)
 
@@ -80,7 +80,7 @@ def test_by_hand(outside: str, expected: list[int]) -> None:
     prior = torch.tensor([[1 / 2, 1 / 4, 1 / 8, 1 / 8]]).log()
     candidates = torch.tensor([[1, 0, 2]])
     likelihoods = torch.tensor([[1 / 2, 1 / 4, 1 / 8]]).log()
-    out = apply_bayes(prior, candidates, likelihoods, outside=outside).exp()
+    out = posterior_on_shortlist(prior, candidates, likelihoods, outside=outside).exp()
     wanted = torch.tensor([expected], dtype=torch.float64) / sum(expected)
     assert torch.allclose(out, wanted, rtol=0, atol=1e-7)
 
@@ -89,8 +89,8 @@ def test_the_median_spares_the_others() -> None:
     """One hopeless candidate pulls the smallest likelihood down, not the median."""
     prior = torch.full((1, 5), 0.2).log()
     candidates, found = torch.tensor([[0, 1, 2]]), torch.tensor([[-1.0, -2.0, -30.0]])
-    smallest = apply_bayes(prior, candidates, found)[0].exp()
-    median = apply_bayes(prior, candidates, found, outside="median")[0].exp()
+    smallest = posterior_on_shortlist(prior, candidates, found)[0].exp()
+    median = posterior_on_shortlist(prior, candidates, found, outside="median")[0].exp()
     assert smallest[3] == smallest[4] == smallest[2] < 1e-12
     assert median[3] == median[1]
     assert smallest.sum().item() == pytest.approx(1.0)
@@ -101,7 +101,7 @@ def test_a_likelihood_that_says_nothing_changes_nothing() -> None:
     """Whatever the list, equal likelihoods give the first guess back."""
     prior = torch.randn(3, 7, dtype=torch.float64).log_softmax(dim=-1)
     candidates = torch.tensor([[0, 1], [4, 2], [6, 3]])
-    out = apply_bayes(prior, candidates, torch.full((3, 2), -5.0))
+    out = posterior_on_shortlist(prior, candidates, torch.full((3, 2), -5.0))
     assert torch.allclose(out, prior, rtol=0, atol=1e-12)
 
 
@@ -114,15 +114,15 @@ def test_refusals(tiny_gpt: Callable[..., GPT]) -> None:
         right_log_likelihoods(model, WINDOWS, 1, EVERYTHING[0])
     prior = torch.zeros(2, 11)
     with pytest.raises(ValueError, match="expected log_probs"):
-        apply_bayes(prior, EVERYTHING, torch.zeros(2, 3))
+        posterior_on_shortlist(prior, EVERYTHING, torch.zeros(2, 3))
     with pytest.raises(ValueError, match="'smallest' or 'median', got 'mean'"):
-        apply_bayes(prior, EVERYTHING, torch.zeros(2, 11), outside="mean")
+        posterior_on_shortlist(prior, EVERYTHING, torch.zeros(2, 11), outside="mean")
 
 
 def test_candidates_outside_the_vocabulary_are_named() -> None:
     """torch's own error about an index got out."""
     with pytest.raises(ValueError, match=r"candidates in 0\.\.2, got \[\[3\]\]"):
-        apply_bayes(torch.zeros(1, 3), torch.tensor([[3]]), torch.zeros(1, 1))
+        posterior_on_shortlist(torch.zeros(1, 3), torch.tensor([[3]]), torch.zeros(1, 1))
 
 
 def test_a_cache_is_not_repeated_a_negative_number_of_times() -> None:

@@ -14,7 +14,7 @@ from pretrain.t5 import T5
 from pretrain_lab.scoring.spans import (
     bert_span_log_probs,
     gpt_span_log_probs,
-    hide_span,
+    replace_span_by_sentinel,
     sentinel_log_probs,
     t5_span_log_probs,
 )
@@ -56,7 +56,7 @@ def test_bert_hides_what_it_has_not_scored(tiny_bert: Callable[..., BERT]) -> No
 
 @torch.no_grad()
 def test_t5_writes_the_span_and_closes_it(tiny_t5: Callable[..., T5]) -> None:
-    """Input and target are those of `apply_spans`, and the end is a column of its own."""
+    """Input and target are those of `corrupt_given_spans`, and the end is a column of its own."""
     model = tiny_t5()
     out = t5_span_log_probs(
         model, WINDOWS, START, END, sentinel_ids=SENTINELS, eos_id=8, pad_id=7, batch_size=2
@@ -65,7 +65,9 @@ def test_t5_writes_the_span_and_closes_it(tiny_t5: Callable[..., T5]) -> None:
     for row, window in enumerate(WINDOWS):
         spans = SpanCorruption(first_sentinel_id=SENTINELS[0], n_sentinels=2, eos_id=8)
         cut = corrupt_given_spans(window, [(START, END)], spans)
-        hidden = hide_span(window[None], START, END, sentinel_id=SENTINELS[0], eos_id=8)
+        hidden = replace_span_by_sentinel(
+            window[None], START, END, sentinel_id=SENTINELS[0], eos_id=8
+        )
         assert torch.equal(hidden[0], cut.inputs)
         read = torch.cat([torch.tensor([7]), cut.targets])
         log_probs = model(cut.inputs[None], read[None, :-1])[0].log_softmax(dim=-1)
@@ -92,8 +94,10 @@ def test_a_span_of_one_token_is_a_blank(
 
 def test_hidden_by_hand() -> None:
     """The sentinel stands for the whole span, and the end is optional."""
-    assert hide_span(WINDOWS[:1], 2, 5, sentinel_id=10).tolist() == [[3, 1, 10, 6]]
-    assert hide_span(WINDOWS[:1], 3, 6, sentinel_id=10, eos_id=8).tolist() == [[3, 1, 4, 10, 8]]
+    assert replace_span_by_sentinel(WINDOWS[:1], 2, 5, sentinel_id=10).tolist() == [[3, 1, 10, 6]]
+    assert replace_span_by_sentinel(WINDOWS[:1], 3, 6, sentinel_id=10, eos_id=8).tolist() == [
+        [3, 1, 4, 10, 8]
+    ]
 
 
 def test_all_spans_of_a_length_sum_to_one(tiny_bert: Callable[..., BERT]) -> None:
@@ -116,4 +120,4 @@ def test_refusals(tiny_gpt: Callable[..., GPT], tiny_t5: Callable[..., T5]) -> N
     with pytest.raises(ValueError, match="start < end"):
         sentinel_log_probs(t5, WINDOWS, 6, sentinel_id=10)
     with pytest.raises(ValueError, match=r"got shape \(6,\)"):
-        hide_span(WINDOWS[0], 1, 2, sentinel_id=10)
+        replace_span_by_sentinel(WINDOWS[0], 1, 2, sentinel_id=10)

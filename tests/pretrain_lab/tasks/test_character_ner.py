@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from pretrain_lab.corpora.loading import SPLITS, load_shakespeare, play_split
-from pretrain_lab.corpora.scenes import core, is_proper, training_words
+from pretrain_lab.corpora.scenes import is_proper, normalise_word, training_words
 from pretrain_lab.tasks.character_ner import PASSAGE_LEN, NamePassage, cast_names, read_names
 
 
@@ -18,7 +18,9 @@ def passages(split: str, *, lowercase: bool = True) -> list[NamePassage]:
 
 def marked(passage: NamePassage) -> list[str]:
     """Give the words that are tagged, bare."""
-    return [core(w) for w, tag in zip(passage.words, passage.tags, strict=True) if tag != "O"]
+    return [
+        normalise_word(w) for w, tag in zip(passage.words, passage.tags, strict=True) if tag != "O"
+    ]
 
 
 def test_cast_of_macbeth() -> None:
@@ -31,7 +33,7 @@ def test_cast_of_macbeth() -> None:
 
 def test_core_and_proper() -> None:
     """Marks and the possessive go; what is written small somewhere is no name."""
-    assert [core(w) for w in ("Macbeth's,", "(Banquo!", "'tis", "--")] == [
+    assert [normalise_word(w) for w in ("Macbeth's,", "(Banquo!", "'tis", "--")] == [
         "macbeth", "banquo", "tis", "",
     ]  # fmt: skip
     assert is_proper("macbeth")
@@ -69,7 +71,7 @@ def test_every_name_of_the_cast_is_marked() -> None:
     for passage in passages("test", lowercase=False):
         cast = cast_names(passage.play)
         for word, tag in zip(passage.words, passage.tags, strict=True):
-            if (core(word),) in cast and word[0].isupper():
+            if (normalise_word(word),) in cast and word[0].isupper():
                 assert tag != "O", word
 
 

@@ -6,14 +6,14 @@ from torch import Generator
 
 from pretrain_lab.tasks.character_ner import NamePassage
 from pretrain_lab.tasks.rule_baselines import (
-    change_rules,
+    bio_spans,
+    entity_f1,
     majority_share,
     name_rules,
-    name_scores,
-    name_spans,
+    speaker_change_rules,
     speaker_rules,
 )
-from pretrain_lab.tasks.speakers import SpeakerChange, WhoSpeaks, read_speakers
+from pretrain_lab.tasks.speakers import SpeakerChange, SpeakerQuestion, read_speakers
 
 
 def test_majority_is_that_of_training() -> None:
@@ -30,25 +30,25 @@ def test_change_rules_by_hand() -> None:
         SpeakerChange("Who is it?", "Who comes here now?", 0, "x"),
         SpeakerChange("It is he.", "He comes again, I say.", 0, "x"),
     ]  # fmt: skip
-    rules = change_rules(pairs, pairs)
+    rules = speaker_change_rules(pairs, pairs)
     assert rules == {"majority": 0.5, "question": 0.5, "first length": 0.5, "second length": 1.0}
     turned = [pair._replace(label=1 - pair.label) for pair in pairs]
-    assert change_rules(turned, turned)["second length"] == 1.0
+    assert speaker_change_rules(turned, turned)["second length"] == 1.0
 
 
 def test_spans_of_tags() -> None:
     """An I without a B starts a name; two Bs are two names."""
-    assert name_spans(["B", "I", "O", "I", "B", "B"]) == [(0, 2), (3, 4), (4, 5), (5, 6)]
+    assert bio_spans(["B", "I", "O", "I", "B", "B"]) == [(0, 2), (3, 4), (4, 5), (5, 6)]
 
 
 def test_name_scores_count_whole_names() -> None:
     """Half of a name is no hit: one of two found, one of three real."""
-    scores = name_scores([["B", "O", "B"], ["O"]], [["B", "O", "O"], ["B"]])
+    scores = entity_f1([["B", "O", "B"], ["O"]], [["B", "O", "O"], ["B"]])
     assert scores == (0.5, 0.5, 0.5)
-    assert name_scores([["B", "O"]], [["B", "I"]]).f1 == 0
-    assert name_scores([["O"]], [["O"]]) == (0, 0, 0)
+    assert entity_f1([["B", "O"]], [["B", "I"]]).f1 == 0
+    assert entity_f1([["O"]], [["O"]]) == (0, 0, 0)
     with pytest.raises(ValueError, match="as many tags as words"):
-        name_scores([["O"]], [["O", "O"]])
+        entity_f1([["O"]], [["O", "O"]])
 
 
 def test_name_rules_by_hand() -> None:
@@ -64,7 +64,7 @@ def test_name_rules_by_hand() -> None:
 def test_speaker_rules_by_hand() -> None:
     """Each rule on a context whose answer is the middle heading."""
     context = "A:\nOne two three four.\n\nB:\nFive six seven eight.\n\nA:\nNine."
-    question = WhoSpeaks(context, "Five six seven eight.", 24, 25, "x")
+    question = SpeakerQuestion(context, "Five six seven eight.", 24, 25, "x")
     assert question.answer == "B"
     rules = speaker_rules([question])
     assert rules == {"first": 0, "last": 0, "commonest": 0, "above": 1, "drawn": 1 / 3}

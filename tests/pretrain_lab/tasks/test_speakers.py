@@ -13,8 +13,8 @@ from pretrain_lab.tasks.speakers import (
     CONTEXT_LEN,
     MIN_SPEAKERS,
     SpeakerChange,
-    WhoSpeaks,
-    read_changes,
+    SpeakerQuestion,
+    load_speaker_changes,
     read_speakers,
 )
 
@@ -22,11 +22,11 @@ from pretrain_lab.tasks.speakers import (
 @cache
 def changes(split: str) -> list[SpeakerChange]:
     """Read the pairs of a split once for all tests."""
-    return read_changes(split, generator=Generator().manual_seed(0))
+    return load_speaker_changes(split, generator=Generator().manual_seed(0))
 
 
 @cache
-def questions(split: str) -> list[WhoSpeaks]:
+def questions(split: str) -> list[SpeakerQuestion]:
     """Read the questions of a split once for all tests."""
     return read_speakers(split, generator=Generator().manual_seed(0))
 
@@ -83,8 +83,8 @@ def test_changes_show_no_form() -> None:
 
 def test_another_generator_draws_other_pairs() -> None:
     """The draw is the generator's, and the same one repeats it."""
-    again = read_changes("test", generator=Generator().manual_seed(0))
-    other = read_changes("test", generator=Generator().manual_seed(1))
+    again = load_speaker_changes("test", generator=Generator().manual_seed(0))
+    other = load_speaker_changes("test", generator=Generator().manual_seed(1))
     assert again == changes("test") != other
     assert len(other) == len(again)
 
