@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """BERT: the same stack under no mask but padding, trained to restore hidden tokens.
 
-Paper: Devlin et al. 2019 (arXiv:1810.04805).
+Paper: Devlin et al. 2019 (arXiv:1810.04805), with its released pre-training code for the head.
 
 Implemented: the encoder and the masked-LM head. The pooler and the next-sentence head are in
 `pretrain_lab.finetuning.next_sentence`.
@@ -52,10 +52,8 @@ class BERT(nn.Module):
         self.embeddings = Embeddings(
             c.vocab_size, c.d_model, c.max_len, positions=c.positions, n_segments=c.n_segments
         )
-        post_norm = c.norm == "post"
-        self.embedding_norm = (
-            nn.LayerNorm(c.d_model, eps=c.norm_eps) if post_norm else nn.Identity()
-        )
+        post = c.norm == "post"
+        self.embedding_norm = nn.LayerNorm(c.d_model, eps=c.norm_eps) if post else nn.Identity()
         self.dropout = nn.Dropout(c.dropout) if c.dropout else nn.Identity()
         self.blocks = nn.ModuleList(
             make_block(
@@ -64,7 +62,7 @@ class BERT(nn.Module):
             )
             for _ in range(c.n_layers)
         )  # fmt: skip
-        self.final_norm = nn.Identity() if post_norm else nn.LayerNorm(c.d_model, eps=c.norm_eps)
+        self.final_norm = nn.Identity() if post else nn.LayerNorm(c.d_model, eps=c.norm_eps)
         self.head = MaskedLMHead(c)
         init_weights(self, c.n_layers, std=c.init_std)
 
@@ -96,7 +94,7 @@ class BERT(nn.Module):
                     f"{masked_positions.dtype} of shape {tuple(masked_positions.shape)}"
                 )
             x = x[masked_positions]  # (n, D)
-        return self.head(x, self.embeddings.token.weight)
+        return self.logits(x)
 
     def encode(
         self, ids: Tensor, attention_mask: Tensor | None = None, segment_ids: Tensor | None = None
@@ -109,13 +107,15 @@ class BERT(nn.Module):
             x = block(x, mask)
         return self.final_norm(x)
 
+    def logits(self, states: Tensor) -> Tensor:
+        """Apply the head to states from `encode`: (..., D) to (..., V)."""
+        return self.head(states, self.embeddings.token.weight)
+
 
 class MaskedLMHead(nn.Module):
     """Dense, activation, LayerNorm, then the output matrix and one bias per token.
 
     The dense layer exists only for pre-training and is thrown away afterwards.
-
-    Source: Devlin et al. 2019 (arXiv:1810.04805) and its released pre-training code.
     """
 
     def __init__(self, config: BERTConfig) -> None:

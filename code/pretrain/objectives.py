@@ -158,7 +158,7 @@ def corrupt_mlm(
 
 def check_mlm_probabilities(mlm: float, mask: float, random: float) -> None:
     """Refuse probabilities of `corrupt_mlm` that are none."""
-    if not 0 < mlm <= 1 or mask < 0 or random < 0 or mask + random > 1 + 1e-9:
+    if not (0 < mlm <= 1 and mask >= 0 and random >= 0 and mask + random <= 1 + 1e-9):
         raise ValueError(
             "expected mlm_probability in (0, 1], and mask_replace_prob and random_replace_prob "
             f">= 0 with a sum of at most 1, got {mlm}, {mask} and {random}"

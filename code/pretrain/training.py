@@ -44,7 +44,7 @@ class OptimConfig:
 
     def __post_init__(self) -> None:
         """Refuse rates that train nothing."""
-        if self.lr <= 0 or self.n_warmup < 0:
+        if not self.lr > 0 or self.n_warmup < 0:
             raise ValueError(f"expected lr > 0 and n_warmup >= 0, got {self.lr}, {self.n_warmup}")
 
     def rate(self, step: int, n_steps: int) -> float:

@@ -103,10 +103,7 @@ def run_blocks(model, ids: Tensor, mask: Tensor) -> Tensor:
         x = model.embedding_norm(x)
     for block in model.blocks:
         x = block(x, mask)
-    x = model.final_norm(x)
-    if isinstance(model, BERT):
-        return model.head(x, model.embeddings.token.weight)
-    return model.logits(x)
+    return model.logits(model.final_norm(x))
 
 
 def weights_of(model, ids: Tensor, mask: Tensor) -> list[np.ndarray]:

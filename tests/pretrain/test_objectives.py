@@ -131,7 +131,7 @@ def test_extreme_rates(mask: float, random: float, name: str) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [{"mlm_probability": 0.0}, {"mlm_probability": 1.1}, {"mask_replace_prob": -0.1},
-     {"random_replace_prob": -0.1}, {"random_replace_prob": 0.3}],
+     {"random_replace_prob": -0.1}, {"random_replace_prob": 0.3}, {"mask_replace_prob": math.nan}],
     ids=str,
 )  # fmt: skip
 def test_bad_probabilities_are_named(wrong: dict[str, float]) -> None:

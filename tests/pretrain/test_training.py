@@ -330,7 +330,12 @@ def test_each_model_overfits_one_batch(
 
 def test_bad_settings_are_named() -> None:
     """Runs that cannot be are refused before anything happens."""
-    for wrong, got in (({"lr": 0.0}, "0.0, 0"), ({"lr": 0.1, "n_warmup": -1}, "0.1, -1")):
+    refused = (
+        ({"lr": 0.0}, "0.0, 0"),
+        ({"lr": math.nan}, "nan, 0"),
+        ({"lr": 1, "n_warmup": -1}, "1, -1"),
+    )
+    for wrong, got in refused:
         with pytest.raises(ValueError, match=f"expected lr > 0 and n_warmup >= 0, got {got}"):
             OptimConfig(**wrong)  # type: ignore[arg-type]
     for n_steps, n_warmup in ((0, 0), (5, 6)):

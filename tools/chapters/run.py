@@ -118,7 +118,10 @@ def executed(path: Path, root: Path = ROOT) -> tuple[NotebookNode, list[str], di
     if inputs(notebook) != inputs(read_twin(twin_of(path))):
         raise ChapterError(f"{path.name} differs from its twin: make sync first")
     before = fingerprints.definition_fingerprints(path, root)
-    files, receipt = execute(notebook, path, root)
+    try:
+        files, receipt = execute(notebook, path, root)
+    except RuntimeError:  # two kernels that start at once may take the same free port
+        files, receipt = execute(notebook, path, root)
     clean(notebook)
     refuse_noise(notebook, path.name)
     if fingerprints.definition_fingerprints(path, root) != before:

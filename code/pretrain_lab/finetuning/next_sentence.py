@@ -83,10 +83,7 @@ class NextSentenceBERT(nn.Module):
             ValueError: As `BERT.encode`.
         """
         states = self.bert.encode(batch.ids, batch.attention_mask, batch.segment_ids)
-        logits: Tensor = self.bert.head(
-            states if masked_positions is None else states[masked_positions],
-            self.bert.embeddings.token.weight,
-        )
+        logits = self.bert.logits(states if masked_positions is None else states[masked_positions])
         return logits, self.classifier(self.pool(states))
 
 

@@ -727,6 +727,11 @@ def test_published_sizes(config: dict[str, Any], expected: int) -> None:
         ("t5-large", 737_668_096),
         ("t5-3b", 2_851_598_336),
         ("t5-11b", 11_307_321_344),
+        ("t5-v1_1-small", 76_961_152),
+        ("t5-v1_1-base", 247_577_856),
+        ("t5-v1_1-large", 783_150_080),
+        ("t5-v1_1-xl", 2_849_757_184),
+        ("t5-v1_1-xxl", 11_135_332_352),
     ],
 )
 def test_published_sizes_of_t5(name: str, expected: int) -> None:

@@ -36,6 +36,24 @@ def test_the_whole_vocabulary_gives_the_exact_rule(
     assert torch.allclose(out, exact, rtol=0, atol=1e-12)
 
 
+def test_rescoring_is_the_joint_probability_of_the_filled_window(
+    tiny_gpt: Callable[..., GPT],
+) -> None:
+    """P(v | both sides) = P(window with v) over its sum; each joint is a product of passes."""
+    model, vocab_size = tiny_gpt().eval(), 11
+    joint = torch.zeros(vocab_size, dtype=torch.float64)
+    for v in range(vocab_size):
+        window = WINDOWS[0].clone()
+        window[PLACE] = v
+        for end in range(1, len(window)):  # one pass for each token, which reads those before it
+            logits = model(window[None, :end])[0, -1]
+            joint[v] += logits.log_softmax(dim=-1)[window[end]].item()
+    found = rescored_log_probs(
+        model, WINDOWS[:1], torch.tensor([PLACE]), candidates=torch.arange(vocab_size)
+    )
+    assert torch.allclose(found[0], joint.log_softmax(dim=-1).to(found.dtype), rtol=0, atol=1e-10)
+
+
 def test_each_row_has_its_own_list(tiny_gpt: Callable[..., GPT]) -> None:
     """A shortlist is a selection of the columns of the whole list, in its own order."""
     model = tiny_gpt()
