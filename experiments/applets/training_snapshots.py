@@ -16,14 +16,11 @@ TARGET = DATA / "applets" / "time_machine.json"
 
 
 def record(folder: Path = RUNS) -> dict[str, Any]:
-    """Choose what the page needs from the two records.
-
-    Args:
-        folder: Where they are.
+    """Choose what the page needs from the two records in a folder.
 
     Returns:
         Prompt, line, places and text length as recorded, and for each model its looks: step, name
-        of the file, bytes, bits of the weights as trained and as stored.
+            of the file, bytes, bits of the weights as trained and as stored.
 
     Raises:
         ValueError: The two records have different looks.

@@ -53,10 +53,8 @@ class Plan:
     play: int | None = None
     train: int | None = None
     reviews: int | None = None
-    tune: int = 200_000
-    """Of the validation plays that choose the adaptive order."""
-    coded: int = 400
-    """Of those that are really coded."""
+    tune: int = 200_000  # of the validation plays that choose the adaptive order
+    coded: int = 400  # of those that are really coded
     keep: bool = True
 
     @classmethod
@@ -138,12 +136,9 @@ def model_bytes(train: str) -> dict[str, Any]:
 
 
 def break_even(n_bytes: float, rival: float, own: float) -> float | None:
-    """Give the number of characters after which a model's bytes are paid; None = never.
+    """Return the number of characters after which a model's bytes are paid; None = never.
 
-    Args:
-        n_bytes: Size of the model.
-        rival: Bits per character of the way without a model.
-        own: Bits per character of the model.
+    `rival` and `own` are bits per character without and with the model.
     """
     return 8 * n_bytes / (rival - own) if rival > own else None
 

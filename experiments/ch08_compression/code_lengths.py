@@ -62,16 +62,13 @@ def code_lengths(model: GPT, ids: Tensor, n_symbols: int) -> Tensor:
 def adaptive_lengths(
     ids: np.ndarray, order: int, n_symbols: int, before: np.ndarray | None = None
 ) -> np.ndarray:
-    """Code a text with counts that learn from what was sent already, as a receiver can too.
+    """Code a text with counts that learn from what was sent already: float64 (L,) bits.
 
     Args:
         ids: int64 (L,), symbols from 0.
         order: Of Kneser-Ney.
         n_symbols: V.
         before: int64 (M,), a text that sender and receiver have read; None = nothing.
-
-    Returns:
-        float64 (L,), bits of every symbol.
     """
     known = np.empty(0, dtype=np.int64) if before is None else before
     text, done, parts = np.concatenate([known, ids]), len(known), []

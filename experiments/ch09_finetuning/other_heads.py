@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Two more heads on the same encoder: names in unseen plays, and who speaks a line.
 
-Both are tuned at two learning rates; the one that does better on the validation plays is tested.
+Both are fine-tuned at two learning rates; the one that does better on the validation plays is
+tested.
 """
 
 from functools import partial

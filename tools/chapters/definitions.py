@@ -15,8 +15,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+# Modules imported by the number of a chapter: whoever knows the number names them.
 CHOSEN_BY_NUMBER = "pretrain_book.exercises."
-"""Modules named so are imported by a chapter's number; who knows the chapter names them."""
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORT = (ast.Import, ast.ImportFrom)
 
@@ -30,8 +30,8 @@ def reached(names: Iterable[str], code: Path) -> dict[str, list[ast.stmt]]:
         code: The folder with the packages.
 
     Returns:
-        Module → its reached top-level statements as they stand in the file, imports among them,
-        one name each. A module comes after those from which it takes something.
+        Module → its reached top-level statements as they stand in the file, imports among them, one
+            name each. A module comes after those from which it takes something.
     """
     walk = _Walk(code)
     walk.follow_all(names)
@@ -93,13 +93,7 @@ class Module:
     """The top level of one module: what binds which name, and what acts on import."""
 
     def __init__(self, name: str, path: Path, packages: set[str]) -> None:
-        """Read a module.
-
-        Args:
-            name: Its dotted name.
-            path: Its file.
-            packages: The top names of all packages.
-        """
+        """Read a module; `packages` are the top names of all packages."""
         self.package = name if path.stem == "__init__" else name.rpartition(".")[0]
         self.packages = packages
         self.statements = top_level(path.read_text(encoding="utf-8"))
