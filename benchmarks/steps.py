@@ -87,7 +87,6 @@ def step_flops(shape: Shape, n_predicted: int, *, dense_head: bool) -> float:
     A multiplication and its addition count as two, backward as twice forward.
 
     Args:
-        shape: Sizes of the model and its batch.
         n_predicted: Positions at which the vocabulary is scored.
         dense_head: Whether a dense layer (BERT's) comes before the output matrix.
     """

@@ -20,7 +20,7 @@ def record(folder: Path = RUNS) -> dict[str, Any]:
 
     Returns:
         Prompt, line, places and text length as recorded, and for each model its looks: step, name
-            of the file, bytes, bits of the weights as trained and as stored.
+        of the file, bytes, bits of the weights as trained and as stored.
 
     Raises:
         ValueError: The two records have different looks.

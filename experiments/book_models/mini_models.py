@@ -4,11 +4,11 @@
 Writes data/checkpoints/mini_gpt, mini_bert and mini_t5 (seed 0) with their cards. The models of the
 other seeds are kept in runs/studies/mini_models, where `ch08_labels` looks for them.
 
-Size, recipes and budget are exactly those of `ch07_worldview.three_objectives`; only the text
-differs: the training plays, and the review sentences and plots of the training films. It holds no
-label, and does not leak any: the file holds the sentences of one film together, where neighbours
-agree more often than chance, so the sentences are shuffled. Films of the validation and test splits
-give nothing. Every text ends with [SEP].
+Size, recipes and budget are exactly those of `ch07_worldview.three_objectives`; only the text is
+another: the training plays, and the review sentences and plots of the training films. It holds no
+label and leaks none: the source has the sentences of one film together, where neighbours agree more
+often than chance, so the sentences are shuffled. Films of the validation and test splits are left
+out. Every text ends with [SEP].
 
     python -m experiments.book_models.mini_models --seeds 0 &
     python -m experiments.book_models.mini_models --seeds 1 2; wait

@@ -104,7 +104,7 @@ def signs(texts: list[str], known: set[str], names: set[str]) -> dict[str, Any]:
 
     Returns:
         Shares with 95 % intervals: long words that are known, texts whose first line has the form
-            of a heading, and texts whose first line is a heading of the training plays.
+        of a heading, and texts whose first line is a heading of the training plays.
     """
     words = [word for text in texts for word in long_words(text)]
     first = [match.group() if (match := HEADING.match(text)) else "" for text in texts]

@@ -45,7 +45,6 @@ def geometric_noise(
     Args:
         batch_size: Number of sequences B.
         seq_len: Length T of each, in tokens, at least 2.
-        generator: Source of randomness.
         noise_shares: Least and greatest expected share of tokens that is cut out; each sequence
             draws its own between them.
         mean_span_len: Mean length of a span, in tokens, if none met the end of the text.

@@ -105,12 +105,11 @@ def rounding_cost(name: str, looks: list[Any], look: Look, folder: Path) -> list
         name: A key of RECIPES.
         looks: What the float models answered.
         look: The look that they were given.
-        folder: Holds the files.
 
     Returns:
         For each look: step, bytes of the file, bits of the float and of the rounded model on the
-            same held-out characters, at how many of the fixed places the best guess is the same,
-            and, for GPT, whether the greedy text is.
+        same held-out characters, at how many of the fixed places the best guess is the same, and,
+        for GPT, whether the greedy text is.
     """
     rows = []
     for exact in looks:

@@ -180,7 +180,7 @@ def judge_domain(
 
 
 def _nats(log_probs: Tensor, answers: Tensor) -> Tensor:
-    """Give -log P of each answer, float64 (n,)."""
+    """Return -log P of each answer, float64 (n,)."""
     return -log_probs.gather(1, answers[:, None])[:, 0].double()
 
 

@@ -65,9 +65,7 @@ def rescored_by_reach(
     """Return the GPT's distribution by Bayes' rule for several numbers of characters to the right.
 
     Args:
-        model: A GPT in evaluation mode.
         windows: int64 (N, T), the blank in the middle.
-        candidates: int64 (C,).
         reaches: How many characters to the right count; 0 = left only.
 
     Returns:
@@ -187,7 +185,7 @@ def fill_left_to_right(model: GPT, corrupted: Tensor, mask_id: int) -> tuple[Ten
 
     Returns:
         Log-probabilities of every position but the first, float (N, T - 1, V), and the text as the
-            GPT filled it, int64 (N, T).
+        GPT filled it, int64 (N, T).
     """
     read = corrupted.clone()
     for t in range(1, corrupted.shape[1]):

@@ -57,7 +57,7 @@ def answer(model: NextSentenceBERT, batch: Packed) -> tuple[Floats, Floats]:
 
     Returns:
         Log-odds of class 1 by the head, (n,); and what a probe reads, (n, 4 D): the state at [CLS],
-            the means of the states of both segments, and their product.
+        the means of the states of both segments, and their product.
     """
     scores, inputs = [], []
     for rows in zip(*(part.split(BATCH_SIZE) for part in batch), strict=True):
@@ -150,8 +150,6 @@ def judge_model(
     """Ask one model about all pairs: by its head, and by probes on its frozen encoder.
 
     Args:
-        model: In evaluation mode.
-        tokenizer: Its vocabulary.
         tests: Pairs of unseen plays, by question.
         probes: Pairs of training plays; one probe is fitted on each kind.
 

@@ -133,9 +133,9 @@ def judge_correctors(
     the validation plays so that one in twenty is changed there.
 
     Returns:
-        Per corrector: shares repaired when a misprint is known to be there, over all and split
-        by whether the misprint makes a known word; and with the threshold, shares of misprinted
-        lines repaired and of clean lines changed.
+        Per corrector: shares repaired when a misprint is known to be there, over all and split by
+        whether the misprint makes a known word; and with the threshold, shares of misprinted lines
+        repaired and of clean lines changed.
     """
     counts = word_counts()
     correctors = {

@@ -214,7 +214,7 @@ def judge_prefixes(
 
     Returns:
         For each kind of text and prefix ("" = none), the shares of answers that are a sentiment, a
-            genre or something else; and the answers to some texts under every prefix.
+        genre or something else; and the answers to some texts under every prefix.
     """
     result: dict[str, Any] = {"n": n, "shares": {}, "examples": []}
     for name in ("sentiment", "genre"):

@@ -148,12 +148,11 @@ def ask_middles(
             or a T5.
         ids: int64 (L,), the test plays.
         length: Tokens in the middle.
-        n: Number of windows.
         order: Of the parts in a GPT's prompt.
 
     Returns:
         Bits per token of each middle, by what was read; the end, where it has to be written, in
-            bits per middle.
+        bits per middle.
     """
     windows = windows_of(ids, n, seed=37, seq_len=WINDOW)
     span = (START, START + length)
@@ -176,10 +175,8 @@ def ask_greedy(model: GPT, ids: Tensor, length: int, n: int, order: str) -> dict
     """Let a GPT write middles greedily, from the left and with both sides in the prompt.
 
     Args:
-        model: A GPT.
         ids: int64 (L,), the test plays.
         length: Tokens in the middle; the model is not asked where to stop.
-        n: Number of windows.
         order: Of the parts in the prompt.
 
     Returns:

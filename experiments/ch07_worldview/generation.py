@@ -110,13 +110,8 @@ def study_generation(
 ) -> dict[str, Any]:
     """Let BERT and GPT write, and judge all they wrote beside the real text.
 
-    Args:
-        bert: A trained BERT.
-        gpt: A trained GPT.
-        ids: Tokens of each split.
-        n: Number of windows.
-        order: Of the n-gram that judges, chosen on the validation plays by the other study.
-        n_rounds: Rounds of unmasking to try; the number of masks is added.
+    `order` is of the n-gram that judges, chosen on the validation plays by the other study; to the
+    rounds of unmasking in `n_rounds` the number of masks is added.
 
     Returns:
         task -> real, gpt, and for BERT style -> rounds -> result of `judge`; and examples.

@@ -2,9 +2,9 @@
 """Three objectives on a source whose best losses are known exactly (WLD-R4, WLD-F3).
 
 Writes data/runs/known_entropy.json. A GPT, a BERT and a T5 of one width are trained on fresh
-samples of one hidden Markov source: no text is seen twice, so what remains between a model's loss
-and the oracle's is what the model has not learned. Every few steps the gap, model minus oracle on
-the same questions, is computed with an interval over windows.
+samples of one hidden Markov source, so no text is seen twice and no text is too short: what remains
+between a model's loss and the oracle's is what the model has not learned. Every few steps the gap,
+model minus oracle on the same questions, is computed with an interval over windows.
 
 gpt   the next token, after 1..T tokens;
 bert  15 % selected, 80/10/10, and the oracle knows of the corruption;

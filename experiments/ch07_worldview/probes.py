@@ -98,7 +98,6 @@ def states(model: Any, texts: list[Tensor], pooling: str, batch_size: int = 64) 
         model: A GPT or a BERT (states that their heads read) or a T5 (states of its encoder).
         texts: int64 (L,) each.
         pooling: "mean" of all states, or the "last" one.
-        batch_size: Sentences at once.
     """
     parts = []
     with eval_mode(model):
@@ -120,12 +119,11 @@ def fit_probe(features: dict[str, Any], task: Task, *, scaler: Any) -> dict[str,
 
     Args:
         features: Of each split, (N, n_features).
-        task: The labels.
         scaler: Class of the scaler in front of the probe.
 
     Returns:
         Accuracy on the test plays with Wilson's interval over sentences; on the validation plays;
-            and the strength.
+        and the strength.
     """
     best: tuple[float, float, Any] = (-1.0, 0.0, None)
     for strength in STRENGTHS:

@@ -106,10 +106,8 @@ def better_guesses(
     A GPT explains the right side; a T5 is told that one token is missing. BERT reads all of it.
 
     Args:
-        model: A GPT, a BERT or a T5.
         windows: int64 (N, SEQ_LEN).
         guess: float (N, V), from `blank_guess`.
-        numbers: How many questions are asked.
 
     Returns:
         Log-probabilities by name, float64 (N, V); of a GPT for the first `n_rescored` blanks only.
@@ -135,7 +133,6 @@ def exact_guess(model: Any, windows: Tensor, guess: Tensor, n_right: int) -> Ten
     """Rescore the whole vocabulary by Bayes' rule, with a GPT or a T5: log-probabilities (N, V).
 
     Args:
-        model: A GPT or a T5.
         windows: int64 (N, SEQ_LEN).
         guess: float (N, V), from `blank_guess`.
         n_right: Tokens to the right that a GPT explains.

@@ -165,7 +165,6 @@ def judge_counts(
     """Code the text with counts: frozen or learning, having read the training plays or not.
 
     Args:
-        cache: Keeps each way when it is done.
         ids: The characters from 0, int64 (L,), of "text" and "train".
         ends: Places after the plays of the text.
         n_symbols: V.
@@ -191,7 +190,7 @@ def judge_counts(
 
 
 def pay_for(sizes: dict[str, Any], ways: dict[str, Any]) -> dict[str, Any]:
-    """Say of each model and each rival without a model after how many characters it has paid."""
+    """Return for each model and each rival without one after how many characters it pays off."""
     return {
         model: {
             rival: break_even(
@@ -211,7 +210,6 @@ def study(texts: dict[str, Any], n_coded: int, cache: ArmCache) -> dict[str, Any
     Args:
         texts: "plays" as a list, "train", "validation" and "reviews" as strings.
         n_coded: Characters that are really coded.
-        cache: Keeps each way when it is done.
     """
     text, train = "\n".join(texts["plays"]), texts["train"]
     ends = np.cumsum([len(play) + 1 for play in texts["plays"]]).tolist()

@@ -37,15 +37,14 @@ FILES: dict[str, Callable[[bytes], bytes]] = {
 
 
 def code_lengths(model: GPT, ids: Tensor, n_symbols: int) -> Tensor:
-    """Give the surprise of every token of a text, each from at least half a context if there is.
+    """Return the surprisal of every token, float64 (L,) bits.
+
+    A token has at least half a context before it, if there is so much.
 
     Args:
         model: A GPT in evaluation mode.
         ids: int64 (L,), longer than the model's context.
         n_symbols: How many tokens the first one could have been; nothing predicts it.
-
-    Returns:
-        float64 (L,), bits.
     """
     limit = model.config.max_len
     half = limit // 2

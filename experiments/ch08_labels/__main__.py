@@ -74,8 +74,7 @@ def complete(name: str, plan: Plan, seeds: list[int], *, train: bool = True) -> 
 
     Returns:
         "tried" holds the accuracies on the validation films by number of labels and place of the
-            setting, "runs" what the best setting gave on the test films by number of labels and
-            seed.
+        setting, "runs" what the best setting gave on the test films by number of labels and seed.
 
     Raises:
         LookupError: Something is missing and nothing may be run.
@@ -85,7 +84,7 @@ def complete(name: str, plan: Plan, seeds: list[int], *, train: bool = True) -> 
         used = {n: n for n in used}
 
     def get(place: int, n: int, seed: int, split: str) -> dict[str, Any]:
-        """Give one training."""
+        """Return one training."""
         compute = partial(attempt, name, plan, place, n, seed, split)
         found: dict[str, Any] = cache.get(f"{n} {place} {seed} {split}", compute if train else None)
         return found

@@ -57,14 +57,9 @@ class Outcome:
 def run(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
     """Train a method on n labels and ask it all sentences of "validation" or "test".
 
-    Args:
-        arm: The method.
-        setting: One of its grid.
-        n: Number of labels.
-        seed: Seed of the subset, of new weights and of batches; mini models and the untrained
-            encoder have another backbone for each, where 100 counts as 0, 101 as 1.
-        split: Where it is judged.
-        plan: How much is trained and asked.
+    `setting` is one of the arm's grid. `seed` is of the subset, of new weights and of batches; mini
+    models and the untrained encoder have another backbone for each, where 100 counts as 0, 101 as
+    1.
 
     Returns:
         Hits, CPU-seconds and, for a fine-tuned arm at 2,048 labels on the test films, the curve.
@@ -179,7 +174,7 @@ def tune(
         setting: Holds the learning rate.
         n_steps: Number of updates.
         seed: Seed of batches and dropout.
-        evaluate: As in `fit`, with `evaluate_every`.
+        evaluate: As in `fit`, and so is `evaluate_every`.
     """
     return fit(
         model,

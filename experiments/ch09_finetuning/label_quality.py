@@ -164,7 +164,7 @@ def copies(plan: Plan) -> dict[str, Any]:
 
     Returns:
         Accuracy of each draw on all that is asked and on what was no copy; and, for copies inside
-            the training set, different sentences against half as many, each twice.
+        the training set, different sentences against half as many, each twice.
     """
     pool = read_pool(plan.pool, plan.n_labels)
     rows: dict[str, list[float]] = {"clean": [], "all": [], "no copies": [], "different": [],

@@ -180,9 +180,6 @@ def train(
     """Fine-tune a model, in place, with the study's recipe.
 
     Args:
-        plan: The number of passes.
-        model: Changed in place.
-        examples: With labels.
         lr: Peak of the learning rate, which rises for a tenth of the steps and falls to 0.
         seed: Of the order of the examples.
         n_steps: None = those of the plan's passes.
@@ -247,7 +244,7 @@ def run_few(plan: Plan, n_epochs: int, lr: float, seed: int) -> dict[str, Any]:
 
 
 def run_longer(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
-    """Train random weights for LONGER times the steps of every method, and ask the test films.
+    """Train random weights for LONGER times as many steps as the methods; ask the test films.
 
     `seed` is of labels, new weights and batches.
     """

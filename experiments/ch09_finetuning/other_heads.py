@@ -93,7 +93,7 @@ def answer_speakers(model: Any, questions: list[WhoSpeaks], encoded: list[Encode
 
 
 def run_names(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
-    """Tune at one rate: F1 of whole names on validation plays, and counts for each test passage."""
+    """Fine-tune at one rate: F1 of names on validation plays, and counts for each test passage."""
     _, train_examples = name_examples(plan, "train")
     model, made = tune_head(plan, "names", train_examples, lr, seed)
     known, encoded = name_examples(plan, "validation")
@@ -142,14 +142,14 @@ def name_baselines(plan: Plan) -> dict[str, Any]:
 
 
 def token_f1(written: str, truth: str) -> float:
-    """Give the harmonic mean of the shares of words that two answers have in common."""
+    """Return the harmonic mean of the shares of words that two answers have in common."""
     a, b = written.lower().split(), truth.lower().split()
     shared = sum(min(a.count(word), b.count(word)) for word in set(a))
     return 2 * shared / (len(a) + len(b)) if shared else 0.0
 
 
 def run_speakers(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
-    """Tune at one rate: exact answers on validation plays; exact and F1 for each test question."""
+    """Fine-tune at one rate: exact answers in validation; exact and F1 for each test question."""
     _, train_examples = speaker_examples(plan, "train")
     model, made = tune_head(plan, "speakers", train_examples, lr, seed)
     scores = {}

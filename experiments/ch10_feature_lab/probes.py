@@ -61,7 +61,7 @@ def word_tasks(sizes: dict[str, int]) -> dict[str, dict[str, Items]]:
     frequent = {word: i for i, (word, _) in enumerate(counts.most_common(N_FREQUENT))}
 
     def label_of(task: str, split: str, i: int, j: int) -> int:
-        """Give the label of word j of text i; -1 = not asked."""
+        """Return the label of word j of text i; -1 = not asked."""
         texts, marks, names = read[split]
         if task == "word here":
             return frequent.get(texts[i][j], -1)
@@ -131,14 +131,13 @@ def probe_reader(reader: Reader, sizes: dict[str, dict[str, int]], every: int = 
     """Probe every layer of one model on all tasks.
 
     Args:
-        reader: The model.
         sizes: Number of "words" passages and of "texts", by split.
         every: Probe each such layer only, counted from the last one backwards.
 
     Returns:
         Task -> n_classes, layers, accuracy and control with intervals, the layer that validation
-            plays choose, and the best layer on test with the range in which it falls when the test
-            items are drawn anew.
+        plays choose, and the best layer on test with the range in which it falls when the test
+        items are drawn anew.
     """
     record = {}
     tasks = word_tasks(sizes["words"])

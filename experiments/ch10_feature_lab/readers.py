@@ -78,7 +78,6 @@ class Reader:
         Words beyond the model's length get zeros.
 
         Args:
-            texts: Words of each text.
             places: For each text the numbers of the words that are wanted.
             every: Keep each such layer only, counted from the last one backwards.
         """

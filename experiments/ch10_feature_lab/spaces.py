@@ -92,9 +92,8 @@ def sentence_space(reader: Reader) -> dict[str, Any]:
 
     Returns:
         Coordinates by PCA and by t-SNE; neighbours of the same sense among all sentences, raw and
-            after standardising each dimension; mean cosine; share of the variance on the first
-            axis; how well ten clusters stand apart among the standardised vectors and on their
-            maps.
+        after standardising each dimension; mean cosine; share of the variance on the first axis;
+        how well ten clusters stand apart among the standardised vectors and on their maps.
     """
     senses = load_senses()
     texts = [sentence.text.rstrip(".").split() for sentence in senses]

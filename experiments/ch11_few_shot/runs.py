@@ -40,8 +40,8 @@ def ask_reviews(
 
     Returns:
         Hits without and with calibration; the share of questions answered by the second word, both
-            ways; the probability of the second word without content; the mean probability that the
-            model gives to the two words together; and the area under the ROC curve (see `ordered`).
+        ways; the probability of the second word without content; the mean probability that the
+        model gives to the two words together; and the area under the ROC curve (see `ordered`).
     """
     texts = [review.sentence for review in reviews]
     prefix, questions = encode_task(
@@ -78,15 +78,8 @@ def ask_words(
 ) -> dict[str, Any]:
     """Let a subject write the answer by itself, and see whether it is an accepted one.
 
-    Args:
-        subject: Who answers.
-        template: How items are written.
-        k: Demonstrations, at most 8.
-        items: All items of the task.
-        draw: Seed of the demonstrations; they are left out of the test for every k.
-
-    Returns:
-        Hits, and the places of the items that were asked.
+    There are k ≤ 8 demonstrations, drawn with the seed `draw`; they are left out of the test for
+    every k. Returns hits, and the places of the items that were asked.
     """
     demonstrations, asked = split_items(items, draw)
     texts = [items[i].text for i in asked]
@@ -100,16 +93,10 @@ def choose_words(subject: Subject, k: int, items: Sequence[Item], draw: int) -> 
     """Let a subject choose among four answers, which is easier than writing one; chance is 1/4.
 
     The prompt names no task. The three wrong answers are those of other items. An answer counts by
-    how much likelier the question makes it than the content-free question "thing" does.
+    how much likelier the question makes it than the content-free question "thing" does. There are k
+    ≤ 8 demonstrations; `draw` is the seed of these and of wrong answers.
 
-    Args:
-        subject: Who answers.
-        k: Demonstrations, at most 8.
-        items: All items of the task.
-        draw: Seed of demonstrations and of wrong answers.
-
-    Returns:
-        Hits, and the places of the items that were asked.
+    Returns hits, and the places of the items that were asked.
     """
     demonstrations, asked = split_items(items, draw)
     texts = [items[i].text for i in asked]

@@ -123,10 +123,8 @@ def study(
 
     Args:
         get: Computes and keeps the result of an arm.
-        plan: Sizes, amounts of text, seeds and rates.
         stop: Whether to end before the held-out runs.
         publish: Given the prediction before the first held-out run starts.
-        run: Trains one cell, as `runs.run`.
 
     Returns:
         The record; None after a stop.

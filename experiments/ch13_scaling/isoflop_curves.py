@@ -25,7 +25,7 @@ def by_width(plan: Plan, losses: Losses) -> dict[int, SizeRuns]:
 
 
 def minima(plan: Plan, losses: Losses, levels: list[float]) -> list[list[float]]:
-    """Give [best N, its loss, whether it lies inside] at each compute; no bend gives three NaN."""
+    """Return [best N, its loss, whether it lies inside] at each compute; NaN without a bend."""
     sizes, found = by_width(plan, losses), []
     for flops in levels:
         lowest = isoflop_minimum(*isoflop_curve(sizes, flops))

@@ -25,16 +25,9 @@ def predicted(
 ) -> dict[str, list[float]]:
     """Predict the loss of single runs: by cell ("width x level") loss and its 95 % interval.
 
-    Each bootstrap law gives one value, moved by the error of one run of the fit drawn at random:
-    the interval holds uncertainty about the law and noise between runs, but not that its form is
-    wrong.
-
-    Args:
-        plan: How long runs are.
-        law: Fitted to all runs.
-        drawn: Its bootstrap.
-        runs: The runs of the fit.
-        cells: What is predicted.
+    Each bootstrap law (`drawn`) gives one value, moved by the error of one run of the fit drawn at
+    random: the interval holds uncertainty about the law and noise between runs, but not that its
+    form is wrong.
     """
     rng, errors, found = np.random.default_rng(17), residuals(law, runs), {}
     for cell in cells:
@@ -90,7 +83,7 @@ def misses(prediction: dict[str, Any], losses: Losses) -> dict[str, Any]:
 
     Returns:
         By cell: losses, and for each way the miss in nats and per cent (positive: the run lost more
-            than predicted); for the laws also which runs lay in the interval.
+        than predicted); for the laws also which runs lay in the interval.
     """
     found: dict[str, Any] = {}
     for cell, seeds in losses.items():

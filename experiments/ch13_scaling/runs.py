@@ -66,8 +66,6 @@ def run(
 
     Args:
         plan: How long the shortest run is, and how much is read at the end.
-        cell: Size and amount of text.
-        lr: Peak learning rate.
         seed: Of the weights, and of which windows are read in which order.
         split: Whose loss is reported: "validation" for choices, "test" for results.
         on_the_way: Whether to take the loss at every shorter amount of text too: that of a

@@ -2,10 +2,10 @@
 """How much smaller and faster can a fine-tuned model get, and what does it lose? (EFF-R2, EFF-T4).
 
 Writes data/runs/efficiency.json. One model, MiniLM fine-tuned on 256 review sentences as in chapter
-9, is rounded to int8, pruned and distilled into a student of two blocks; each smaller model answers
-the same sentences of test films, three seeds. Compared with them are the same student without a
-teacher, and counted words. Bytes and times are measured side by side. A published decoder is asked
-which pronoun it expects after a word.
+9, is rounded to int8, sparsified, pruned and distilled into a student of two blocks; each smaller
+model answers the same sentences of test films, three seeds. Compared with them are the same student
+without a teacher, and counted words. Bytes and times are measured side by side. A published decoder
+is asked which pronoun it expects after a word.
 
 Some 15 CPU-minutes, on an otherwise idle machine, since it measures time. Finished arms are kept,
 so a killed run goes on where it stopped. `--quick` runs all but the decoder in tiny, and writes

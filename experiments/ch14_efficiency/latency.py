@@ -109,7 +109,7 @@ def measure(plan: Plan, blocks: list[int]) -> dict[str, Any]:
 
     Returns:
         Bytes by way, parameters that are left, and for one text and for many the multiples of the
-            full model's time: median and ends of the middle half.
+        full model's time: median and ends of the middle half.
     """
     models = make_models(blocks)
     words, known = words_model(), plan.sentences.of("train")
@@ -147,8 +147,8 @@ def memory() -> dict[str, Any]:
     """Follow one training step of the full model, without dropout, as chapter 14 counts by hand.
 
     Returns:
-        Weights; bytes that the forward pass keeps; most bytes that were added at any time of a
-        step to what was there before it, by torch's profiler; texts and tokens of the batch.
+        Weights; bytes that the forward pass keeps; most bytes that were added at any time of a step
+        to what was there before it, by torch's profiler; texts and tokens of the batch.
     """
     model = classifier(0).eval()
     parameters = [p for p in model.parameters() if p.requires_grad]

@@ -31,7 +31,6 @@ class ArmCache:
             name: Name of the study's record, without ending.
             settings: JSON values that decide what the arms compute.
             keep: Whether to read and write files at all; False for a quick run.
-            folder: Where the studies' folders are.
         """
         self.name, self._clock = name, Clock()
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
@@ -60,7 +59,7 @@ class ArmCache:
 
     @property
     def cpu_seconds(self) -> float:
-        """Processor time of all arms asked for, those computed by earlier runs included."""
+        """Return the processor time of all arms asked for, those of earlier runs included."""
         return float(sum(found["cpu_seconds"] for found in self._known.values()))
 
     def forget(self) -> None:

@@ -82,11 +82,10 @@ def needed_labels(n_labels: list[int], curve: Array, target: float) -> tuple[flo
     Args:
         n_labels: Ascending.
         curve: Accuracy at each.
-        target: The accuracy to be reached.
 
     Returns:
         Labels, by linear interpolation in log(labels), and "inside"; or the end of the curve and
-            "fewer", when its first point is there already, or "more", when no point is.
+        "fewer", when its first point is there already, or "more", when no point is.
     """
     rising = np.maximum.accumulate(curve)
     if target <= rising[0]:
@@ -102,14 +101,8 @@ def needed_labels(n_labels: list[int], curve: Array, target: float) -> tuple[flo
 def worth(arm: Scores, reference: Scores, n: int, draws: Draws) -> dict[str, Any]:
     """Return how many times the labels a reference needs to match an arm at n labels: k.
 
-    Args:
-        arm: Hits of the arm, at n at least.
-        reference: Hits of the reference at all numbers of labels, the same seeds.
-        n: Number of labels of the arm.
-        draws: The resamples of films and seeds.
-
-    Returns:
-        k with its interval, and where either is only a bound because the curve ends.
+    `reference` has all numbers of labels, with the same seeds. k comes with its interval, and where
+    either is only a bound because the curve ends.
     """
     n_labels = sorted(reference)
     n_sentences = draws.sizes.sum()

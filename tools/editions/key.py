@@ -130,7 +130,7 @@ def quiz_letters(sections: list[Tag]) -> list[tuple[str, str]]:
 
 
 def _is_wanted(section: Tag) -> bool:
-    """Tell whether a section below the title holds exercises or a self-check."""
+    """Return whether a section below the title holds exercises or a self-check."""
     above = section.find_parents("section")
     return len(above) == 1 and section.select_one(WANTED) is not None
 

@@ -77,7 +77,6 @@ def session_lines(
     """Write a plan of one or more sessions as the lines of a Markdown table.
 
     Args:
-        sessions: At least one.
         pages: Chapter number → page name without folder.
         receipts: Page name → its last run's cost.
 

@@ -99,5 +99,5 @@ def move_pictures(card: Tag, home: str, page: str) -> None:
 
 
 def _is_mark(link: Tag) -> bool:
-    """Tell whether a link is the mark beside a heading, which leads to where it stands."""
+    """Return whether a link is the mark beside a heading, which leads to where it stands."""
     return "headerlink" in (link.get("class") or [])

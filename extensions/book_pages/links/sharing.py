@@ -57,16 +57,7 @@ def meta_elements(title: str, summary: str, book: str, is_first: bool) -> list[s
 
 
 def picture_elements(base: str, page: str, root: Path) -> list[str]:
-    """Write what needs the book's address.
-
-    Args:
-        base: Address of the book's root, with a slash at its end.
-        page: The page's file, relative to it.
-        root: The repository.
-
-    Returns:
-        HTML elements.
-    """
+    """Write, as HTML, what needs the book's address (`base`, with a slash at its end)."""
     with Image.open(root / COVER_PATH) as image:
         width, height = image.size
     return [

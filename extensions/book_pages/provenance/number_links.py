@@ -79,7 +79,7 @@ def link_to(number: nodes.inline, cell: nodes.container) -> None:
 
 
 def _is_inside(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
-    """Tell whether a node stands in one of some kinds."""
+    """Return whether a node stands in one of some kinds."""
     while node.parent is not None:
         node = node.parent
         if isinstance(node, kinds):

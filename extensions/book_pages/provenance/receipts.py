@@ -25,7 +25,7 @@ def register(app: Sphinx) -> None:
 
 
 def load_receipts(root: Path) -> dict[str, dict[str, Any]]:
-    """Read every receipt: chapter's file name → wall and CPU seconds, peak megabytes."""
+    """Read every receipt: chapter's file stem → wall and CPU seconds, peak megabytes."""
     chapters: dict[str, dict[str, Any]] = _load(root).get("chapters", {})
     return chapters
 

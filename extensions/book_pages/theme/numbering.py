@@ -36,7 +36,7 @@ def chapter_number(docname: str) -> int | None:
 
 
 def renumber(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Give every chapter its own section, figure and equation numbers, in the environment's tables.
+    """Replace the section, figure and equation numbers in the environment's tables.
 
     Returns the pages whose numbers changed, so that Sphinx writes them again.
     """

@@ -87,6 +87,6 @@ def licence_of(name: str) -> str:
 
 
 def is_named(file: str) -> bool:
-    """Return whether a file below ``_static/`` has its licence in the text."""
+    """Return whether a third party's file below ``_static/`` has its licence in the text."""
     patterns = (*PARTS.values(), *OTHERS, ICONS, MATHJAX)
     return any(re.fullmatch(pattern, file) for pattern in patterns)

@@ -29,10 +29,7 @@ def register(app: Sphinx) -> None:
 
 
 def mathjax_files() -> dict[str, Path]:
-    """List the files that MathJax needs to draw formulas in a browser.
-
-    Returns:
-        Path below ``_static/mathjax/`` → installed file.
+    """List the files that MathJax needs: path below ``_static/mathjax/`` → installed file.
 
     Raises:
         FileNotFoundError: The distribution lacks the bundle or its fonts.

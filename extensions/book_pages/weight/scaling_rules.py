@@ -27,8 +27,8 @@ def scaling_rules(notebook: Path, published: Path) -> dict[str, Any]:
 
     Returns:
         ``refitted`` (E, A, alpha, B, beta; nats per token), ``tokens_per_parameter``, ``kaplan``
-            (``slope`` and the anchor's ``parameters`` and ``flops``), ``speed`` in operations a
-            second, ``fitted`` (lowest and highest FLOPs) and ``models``.
+        (``slope`` and the anchor's ``parameters`` and ``flops``), ``speed`` in operations a second,
+        ``fitted`` (lowest and highest FLOPs) and ``models``.
 
     Raises:
         RulesError: A rule is missing or has another form.
