@@ -60,7 +60,7 @@ def joined(texts: list[Tensor], n_special: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def scored_by_counts(model: Any, texts: list[Tensor], n_special: int, counts: list[int]) -> Tensor:
-    """Score the characters that the GPT scores with a count model: float64 (sum of counts,), nats.
+    """Score with a count model what the GPT scores: float64 (sum of counts,), nats per character.
 
     Args:
         model: A fitted count model.

@@ -65,7 +65,9 @@ def rescored_by_reach(
     """Return the GPT's distribution by Bayes' rule for several numbers of characters to the right.
 
     Args:
+        model: A GPT in evaluation mode.
         windows: int64 (N, T), the blank in the middle.
+        candidates: int64 (C,).
         reaches: How many characters to the right count; 0 = left only.
 
     Returns:

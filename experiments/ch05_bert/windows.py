@@ -68,8 +68,8 @@ def main() -> None:
 def run(train: Tensor, seq_len: int, seed: int, special: dict[str, Any], judge: Any) -> list[float]:
     """Train one model on windows of one length; return its bits per selected character.
 
-    They are measured every `EVERY` steps; `special` is what masking needs to know of the
-    vocabulary.
+    They are measured every `EVERY` steps. `train` is int64 (L,), the training plays; `special` is
+    what masking needs to know of the vocabulary.
     """
     torch.manual_seed(seed)
     model = BERT(BERTConfig(special["vocab_size"], **SHAPE))

@@ -139,7 +139,7 @@ def questions(
 ) -> tuple[dict[str, Questions], dict[str, Any]]:
     """Draw the held-out questions of all three, the same for all seeds, and their oracles.
 
-    Returns the questions by model; and what the source is worth to whom, in nats.
+    Returns the questions by model; and the oracles' losses, in nats, with those of the blanks.
     """
     generator = torch.Generator().manual_seed(7)
     n, seq_len = plan.n_windows, plan.seq_len

@@ -196,7 +196,7 @@ def scored(log_probs: Tensor, windows: Tensor) -> dict[str, list[float]]:
 def ask_spans(model: Any, ids: Tensor, n: int) -> dict[str, list[float]]:
     """Ask for four tokens in a row in each of n windows, "middle" and "last": bits per token.
 
-    `ids` are int64 (L,), the test plays. A T5 also gets what the end of the span costs, in bits per
+    `ids` are int64 (L,), the test plays. For a T5, also what the end of the span costs, in bits per
     span.
     """
     windows = windows_of(ids, n, seed=32)
@@ -267,7 +267,8 @@ def count_models(ids: dict[str, Tensor], n: int) -> tuple[dict[str, Any], dict[s
 def ask_counts(models: dict[str, Any], ids: Tensor, numbers: Numbers) -> dict[str, Any]:
     """Ask the models of `count_models` what the networks are asked, as far as they can answer.
 
-    Returns blanks of all three; spans and text of the n-gram from the left.
+    `ids` are int64 (L,), the test plays. Returns blanks of all three; spans and text of the n-gram
+    from the left.
     """
     windows = numbers.blanks(ids)
     blanks = {name: scored(count_guess(model, windows), windows) for name, model in models.items()}

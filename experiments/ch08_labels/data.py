@@ -40,7 +40,7 @@ def _encoded(split: str, n: int | None, reader: str) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class Sentences:
-    """Labelled sentences of three splits: all (None), or as many as given, over all films."""
+    """Labelled sentences of three splits: all (None), or as many as given, spread over films."""
 
     train: int | None = None
     validation: int | None = None

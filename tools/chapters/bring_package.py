@@ -56,7 +56,7 @@ def installed(name: str) -> str:
 def is_enough(has: str, least: str) -> bool:
     """Return whether an installed version is at least another, by their leading numbers.
 
-    `has` reads such as 2.9.0+cu128; empty = not installed. `least` empty = any.
+    `has` is such as 2.9.0+cu128, or empty = not installed; `least` empty = any.
     """
     return bool(has) and _numbers(has) >= _numbers(least)
 

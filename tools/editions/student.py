@@ -77,10 +77,7 @@ _OPTION = re.compile(r"^- \[[ x]\] (?P<text>.*?)(?:\n[ \t]*\n.*)?\Z", re.DOTALL)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the student edition and build its pages; return 1 if that fails or a solution is left.
-
-    `arguments` are the words of the command line; None = those of this process.
-    """
+    """Write the student edition and build its pages; return 1 if it fails or a solution is left."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--to", type=Path, default=ROOT / "_build" / "student")
     parser.add_argument("--no-pages", action="store_true", help="write the notebooks only")

@@ -66,7 +66,7 @@ def heading_mask(play: Play) -> np.ndarray:
 def genre_texts(plays: dict[str, list[Play]], fold: int, n_chars: int | None) -> dict[str, str]:
     """Join the training plays of each genre for one fold, cut to equal length.
 
-    The plays fold, fold + N_FOLDS, ... of each genre are left out. `n_chars` is the most
+    Plays number fold, fold + N_FOLDS, ... of each genre are left out. `n_chars` is the most
     characters; None = as many as the smaller genre has.
     """
     joined = {
