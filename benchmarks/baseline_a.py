@@ -75,12 +75,7 @@ class Baseline(nn.Module):
     sinusoids: Tensor
 
     def __init__(self, vocab_size: int, *, causal: bool) -> None:
-        """Build the model.
-
-        Args:
-            vocab_size: Number of token ids V.
-            causal: Whether a position sees only itself and the ones before it.
-        """
+        """Build the model for V token ids, with the causal mask or without."""
         super().__init__()
         self.causal = causal
         self.token = nn.Embedding(vocab_size, D_MODEL)
@@ -92,15 +87,10 @@ class Baseline(nn.Module):
         self.head = nn.Linear(D_MODEL, vocab_size)
 
     def forward(self, ids: Tensor, *, masked_positions: Tensor | None = None) -> Tensor:
-        """Score the vocabulary at every position.
+        """Score the vocabulary: ids int64 (B, T) → logits, float (B, T, V) or (n, V).
 
-        Args:
-            ids: int64 (B, T).
-            masked_positions: bool (B, T); the logits of these alone are returned (they are
-                computed for all). It lets the package's evaluation score this model too.
-
-        Returns:
-            Logits, float (B, T, V) or (n, V).
+        With `masked_positions`, bool (B, T), the logits of these alone are returned (they are
+        computed for all). It lets the package's evaluation score this model too.
         """
         seq_len = ids.shape[1]
         mask = torch.ones(seq_len, seq_len, dtype=torch.bool).tril() if self.causal else None
@@ -114,16 +104,9 @@ class Baseline(nn.Module):
 def train_baseline(
     model: Baseline, ids: Tensor, tokenizer: CharTokenizer, generator: Generator
 ) -> Iterator[float]:
-    """Train by the chapter's recipe, one step for each value that is asked for.
+    """Train by the chapter's recipe on a text, int64 (L,), one step for each value asked for.
 
-    Args:
-        model: Changed in place.
-        ids: int64 (L,), the training text.
-        tokenizer: Its vocabulary, for the masking.
-        generator: Source of randomness of the batches.
-
-    Yields:
-        The loss of each step, in nats per predicted character.
+    Yields the loss of each step, in nats per predicted character; the model is changed in place.
     """
     n_steps = CAUSAL_STEPS if model.causal else MASKED_STEPS
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, fused=True)

@@ -34,11 +34,7 @@ warm-up."""
 
 
 def run() -> list[Row]:
-    """Train both with each seed.
-
-    Returns:
-        One row, in nats per character.
-    """
+    """Train both with each seed; return one row, in nats per character."""
     split = large_split(benchmark_text())
     losses: tuple[list[float], list[float]] = ([], [])
     seconds = []
@@ -56,18 +52,10 @@ def run() -> list[Row]:
 
 
 def train_for(cpu_seconds: float, split: Split, seed: int) -> GPT:
-    """Train the book's GPT until it has used its time.
+    """Train the book's GPT until it has used its CPU-seconds; return it in evaluation mode.
 
     The schedule follows the time used instead of the steps done, so that the rate has fallen when
-    the time is up, however fast the machine is.
-
-    Args:
-        cpu_seconds: Time for training; building the model is free on both sides.
-        split: Text and vocabulary.
-        seed: Of the weights and the batches.
-
-    Returns:
-        The model, in evaluation mode.
+    the time is up, however fast the machine is. Building the model is free on both sides.
     """
     torch.manual_seed(seed)
     model = GPT(GPTConfig(split.tokenizer.vocab_size, **SHAPE)).train()

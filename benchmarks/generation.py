@@ -18,8 +18,7 @@ from pretrain.generation import Sampling, generate
 from pretrain.gpt import GPT
 
 N_NEW_TOKENS, PROMPT_LEN, MAX_LEN = 200, 16, 256
-CASES = ((96, 2, 1), (96, 2, 16), (96, 2, 64), (256, 4, 1))
-"""Width, layers and batch size of each comparison."""
+CASES = ((96, 2, 1), (96, 2, 16), (96, 2, 64), (256, 4, 1))  # width, layers, batch size
 N_PAIRS = 9
 
 
@@ -30,11 +29,7 @@ def row_name(d_model: int, n_layers: int, batch_size: int, sampled: bool) -> str
 
 
 def run() -> list[Row]:
-    """Measure every case, greedy and sampled.
-
-    Returns:
-        Eight rows, in new tokens per CPU-second.
-    """
+    """Measure every case, greedy and sampled: eight rows, in new tokens per CPU-second."""
     rows = []
     for d_model, n_layers, batch_size in CASES:
         sides = _sides(Shape(d_model, n_layers, 4, batch_size, MAX_LEN))

@@ -47,11 +47,7 @@ class NanoGPT(nn.Module):
     """The recipe's model; 0.8 million parameters."""
 
     def __init__(self, vocab_size: int) -> None:
-        """Build and initialise it: 0.02, and less at the end of each branch.
-
-        Args:
-            vocab_size: Number of token ids V.
-        """
+        """Build and initialise it for V token ids: 0.02, and less at the end of each branch."""
         super().__init__()
         self.token = nn.Embedding(vocab_size, D_MODEL)
         self.position = nn.Embedding(SEQ_LEN, D_MODEL)
@@ -63,7 +59,7 @@ class NanoGPT(nn.Module):
                 nn.init.normal_(weight, std=0.02 / math.sqrt(2 * N_LAYERS) if last else 0.02)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Give the logits, float (B, T, V), of ids, int64 (B, T)."""
+        """Return the logits, float (B, T, V), of ids, int64 (B, T)."""
         x = self.token(ids) + self.position.weight[: ids.shape[1]]
         for layer in self.layers:
             x = layer(x)
@@ -71,12 +67,6 @@ class NanoGPT(nn.Module):
 
 
 def train_nanogpt(model: NanoGPT, ids: Tensor, generator: Generator) -> None:
-    """Train by the recipe.
-
-    Args:
-        model: Changed in place; left in evaluation mode.
-        ids: int64 (L,), the training text.
-        generator: Source of randomness of the batches.
-    """
+    """Train by the recipe on a text, int64 (L,); leave the model in evaluation mode."""
     objective = CausalLM(ids, batch_size=BATCH_SIZE, seq_len=SEQ_LEN)
     fit(model, objective, OPTIM, n_steps=N_STEPS, generator=generator)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The published implementations that the benchmarks compare with, set up to be our equals.
+"""The published implementations that the benchmarks compare with, with equal settings.
 
 Implemented: `transformers` GPT-2 and BERT of a given shape with random weights, dropout as in the
 papers and torch's own attention on both sides. Nothing is downloaded.
@@ -17,7 +17,7 @@ VOCAB_SIZE = 64
 
 
 class Shape(NamedTuple):
-    """Sizes that both sides share."""
+    """Sizes that both sides share; seq_len is also the number of positions."""
 
     d_model: int
     n_layers: int
@@ -30,15 +30,8 @@ def gpt_pair(shape: Shape, *, dropout: float, same_kernel: bool = False) -> tupl
     """Build our GPT and `GPT2LMHeadModel`, equal in every size and option.
 
     Both compute GPT-2's own activation, the tanh form of GELU. The other side's implementation of
-    it is seven operations, ours is one.
-
-    Args:
-        shape: Sizes; seq_len is the number of positions.
-        dropout: Of embeddings, attention weights and branches.
-        same_kernel: Give both the exact GELU in torch's one operation, to see the rest alone.
-
-    Returns:
-        Ours and theirs.
+    it is seven operations, ours is one. With `same_kernel`, both have the exact GELU in torch's one
+    operation, to see the rest alone.
     """
     ours = GPT(
         GPTConfig(
@@ -67,15 +60,7 @@ def gpt_pair(shape: Shape, *, dropout: float, same_kernel: bool = False) -> tupl
 
 
 def bert_pair(shape: Shape, *, dropout: float) -> tuple[BERT, nn.Module]:
-    """Build our BERT and `BertForMaskedLM`, equal in every size and option.
-
-    Args:
-        shape: Sizes; seq_len is the number of positions.
-        dropout: Of embeddings, attention weights and branches.
-
-    Returns:
-        Ours and theirs.
-    """
+    """Build our BERT and `BertForMaskedLM`, equal in every size and option."""
     ours = BERT(BERTConfig(VOCAB_SIZE, **_our_sizes(shape), dropout=dropout, n_segments=2))
     config = BertConfig(
         vocab_size=VOCAB_SIZE,
@@ -93,7 +78,7 @@ def bert_pair(shape: Shape, *, dropout: float) -> tuple[BERT, nn.Module]:
 
 
 def _our_sizes(shape: Shape) -> dict[str, Any]:
-    """Name the sizes as our models do."""
+    """Return the sizes by the names that our models have for them."""
     sizes = {key: getattr(shape, key) for key in ("d_model", "n_layers", "n_heads")}
     return {**sizes, "max_len": shape.seq_len}
 

@@ -54,8 +54,7 @@ MASKED_NAMES = (
 def run() -> list[Row]:
     """Train every model and score it on the held-out part.
 
-    Returns:
-        Two rows of CPU-seconds, each followed by the quality reached.
+    Returns two rows of CPU-seconds, each followed by the quality reached.
     """
     split = small_split(benchmark_text())
     windows, labels = masked_windows(split.held_out, split.tokenizer)
@@ -77,15 +76,7 @@ def run() -> list[Row]:
 
 
 def train_causal(split: Split, seed: int) -> GPT:
-    """Train our GPT by the recipe above.
-
-    Args:
-        split: Text and vocabulary.
-        seed: Of the weights and the batches.
-
-    Returns:
-        The model, in evaluation mode.
-    """
+    """Train our GPT by the recipe above; return it in evaluation mode."""
     torch.manual_seed(seed)
     model = GPT(GPTConfig(split.tokenizer.vocab_size, max_len=SEQ_LEN, **CAUSAL_SHAPE))
     objective = CausalLM(split.train, batch_size=CAUSAL_BATCH_SIZE, seq_len=SEQ_LEN)
@@ -95,15 +86,7 @@ def train_causal(split: Split, seed: int) -> GPT:
 
 
 def train_masked(split: Split, seed: int) -> BERT:
-    """Train our BERT by the recipe above.
-
-    Args:
-        split: Text and vocabulary.
-        seed: Of the weights and the batches.
-
-    Returns:
-        The model, in evaluation mode.
-    """
+    """Train our BERT by the recipe above; return it in evaluation mode."""
     torch.manual_seed(seed)
     model = BERT(BERTConfig(split.tokenizer.vocab_size, max_len=SEQ_LEN, **MASKED_SHAPE))
     n_characters = MASKED_BATCH_SIZE * SEQ_LEN
@@ -129,14 +112,10 @@ def train_masked(split: Split, seed: int) -> BERT:
 
 
 def masked_windows(ids: Tensor, tokenizer: CharTokenizer) -> tuple[Tensor, Tensor]:
-    """Corrupt the 80 batches of 64 windows that every masked model is scored on.
+    """Corrupt the 80 batches of 64 windows of a text that every masked model is scored on.
 
-    Args:
-        ids: int64 (L,), the text.
-        tokenizer: Its vocabulary.
-
-    Returns:
-        Corrupted windows and labels, int64 (5120, 48), the same at every call.
+    `ids` are int64 (L,). Returns corrupted windows and labels, int64 (5120, 48), the same at every
+    call.
     """
     generator = Generator().manual_seed(2026)
     windows = random_windows(ids, N_MASKED_WINDOWS, SEQ_LEN, generator=generator)
@@ -145,7 +124,7 @@ def masked_windows(ids: Tensor, tokenizer: CharTokenizer) -> tuple[Tensor, Tenso
 
 
 def _mask_options(tokenizer: CharTokenizer) -> dict[str, Any]:
-    """Give what masking needs to know of a vocabulary."""
+    """Return what masking needs to know of a vocabulary."""
     return {
         "mask_id": tokenizer.mask_id,
         "vocab_size": tokenizer.vocab_size,

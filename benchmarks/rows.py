@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of results: what a row holds, how pairs become one, and its file.
+"""The table of results: its rows, how measured pairs become one, and its file.
 
 Every row gives medians; `ratio` is the median over the pairs of ours / peer, not the ratio of the
 medians, because the two sides of a pair met the same state of the machine.
@@ -21,30 +21,19 @@ class Row:
     name: str
     ours: float
     peer: float
-    ratio: float
-    """Ours / peer."""
+    ratio: float  # ours / peer
     unit: str
-    quartiles: tuple[float, float]
-    """Lower and upper quartile of the ratio over the pairs."""
-    n: int
-    """Number of pairs."""
+    quartiles: tuple[float, float]  # of the ratio over the pairs, lower and upper
+    n: int  # number of pairs
     note: str
 
 
 def score_row(
     name: str, ours: Sequence[float], peer: Sequence[float], *, unit: str, note: str
 ) -> Row:
-    """Summarise values that were measured in pairs.
+    """Summarise values measured in at least two pairs: medians, median of the ratios, quartiles.
 
-    Args:
-        name: Name of the row.
-        ours: Our value in each pair, at least two.
-        peer: The other side's.
-        unit: Unit of the values.
-        note: What was compared.
-
-    Returns:
-        Medians, the median of the ratios and its quartiles.
+    `unit` is that of the values; `note` says what was compared.
     """
     ratios = [a / b for a, b in zip(ours, peer, strict=True)]
     lower, _, upper = statistics.quantiles(ratios, n=4, method="inclusive")
@@ -63,15 +52,7 @@ def score_row(
 def time_row(name: str, pairs: Pairs, *, unit: str, scale: float, note: str) -> Row:
     """Summarise the CPU time of pairs; less is better.
 
-    Args:
-        name: Name of the row.
-        pairs: The costs.
-        unit: Unit of the two medians.
-        scale: Units per CPU-second.
-        note: What was compared; the ratio of wall times is added.
-
-    Returns:
-        The row.
+    `scale` is how many of `unit` make a CPU-second. The ratio of wall times is added to `note`.
     """
     ours, peer = ([cost.cpu * scale for cost in side] for side in pairs)
     note = f"{note}; wall time {pairs.wall_ratio():.2f} of the peer's"
@@ -81,15 +62,7 @@ def time_row(name: str, pairs: Pairs, *, unit: str, scale: float, note: str) -> 
 def speed_row(name: str, pairs: Pairs, *, n_items: int, unit: str, note: str) -> Row:
     """Summarise pairs as items per CPU-second; more is better.
 
-    Args:
-        name: Name of the row.
-        pairs: The costs.
-        n_items: Items that each run made.
-        unit: Unit of the two medians.
-        note: What was compared; the ratio of wall times is added.
-
-    Returns:
-        The row.
+    `n_items` are made by each run. The ratio of wall times is added to `note`.
     """
     ours, peer = ([n_items / cost.cpu for cost in side] for side in pairs)
     note = f"{note}; wall time {pairs.wall_ratio():.2f} of the peer's"
@@ -97,14 +70,7 @@ def speed_row(name: str, pairs: Pairs, *, n_items: int, unit: str, note: str) ->
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read what `write_rows` wrote.
-
-    Args:
-        path: The file; it may be missing.
-
-    Returns:
-        The table, empty without a file.
-    """
+    """Read what `write_rows` wrote; empty without a file."""
     if not path.exists():
         return []
     stored = json.loads(path.read_text())["rows"]
@@ -112,13 +78,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def write_rows(path: Path, rows: Sequence[Row], machine: dict[str, str | int]) -> None:
-    """Write the results as JSON, four significant digits each.
-
-    Args:
-        path: File to write.
-        rows: The table.
-        machine: What they were measured on.
-    """
+    """Write the results as JSON, four significant digits each; `machine` measured them."""
     table = [{key: _rounded(value) for key, value in asdict(row).items()} for row in rows]
     path.write_text(json.dumps({"machine": machine, "rows": table}, indent=2) + "\n")
 

@@ -3,7 +3,7 @@
 
 A step is forward, loss, backward, clipping and AdamW, by one function and with the same ids on both
 sides. Our BERT computes its head only where a token was selected; the other side computes it
-everywhere. Random ids serve, for the time does not depend on them.
+everywhere. Ids are random, since the time does not depend on them.
 """
 
 import statistics
@@ -40,8 +40,7 @@ def peak_name(kind: str, shape: Shape) -> str:
 def run() -> list[Row]:
     """Measure every kind at both shapes, with and without dropout.
 
-    Returns:
-        Twelve rows of step times and six of shares of the peak.
+    Returns twelve rows of step times and six of shares of the peak.
     """
     rows = []
     peak = matmul_peak()
@@ -59,16 +58,9 @@ def run() -> list[Row]:
 def train_step(
     model: nn.Module, objective: Objective, optimizer: torch.optim.Optimizer, generator: Generator
 ) -> float:
-    """Do what the loop of `pretrain.training.fit` does once.
+    """Do one iteration of the loop of `pretrain.training.fit`; return the loss before the update.
 
-    Args:
-        model: In training mode; changed in place.
-        objective: Draws a batch and gives its loss.
-        optimizer: Its learning rate is taken as it is.
-        generator: Source of randomness of the batch.
-
-    Returns:
-        The loss before the update.
+    The model is in training mode; the learning rate is that of the optimizer.
     """
     loss = objective(model, generator)
     optimizer.zero_grad()
@@ -79,14 +71,9 @@ def train_step(
 
 
 def matmul_peak(size: int = 2048, n_repeats: int = 9) -> float:
-    """Measure how fast this machine multiplies two large float32 matrices.
+    """Measure the speed of multiplying two square float32 matrices, in operations per CPU-second.
 
-    Args:
-        size: Rows and columns of both.
-        n_repeats: Repetitions; the median counts.
-
-    Returns:
-        Floating-point operations per CPU-second.
+    The median of `n_repeats` repetitions counts.
     """
     a, b = torch.randn(size, size), torch.randn(size, size)
     a @ b
@@ -97,13 +84,11 @@ def matmul_peak(size: int = 2048, n_repeats: int = 9) -> float:
 def step_flops(shape: Shape, n_predicted: int, *, dense_head: bool) -> float:
     """Count the operations of the matrix products of one step, forward and backward.
 
+    A multiplication and its addition count as two, backward as twice forward.
+
     Args:
-        shape: Sizes of the model and its batch.
         n_predicted: Positions at which the vocabulary is scored.
         dense_head: Whether a dense layer (BERT's) comes before the output matrix.
-
-    Returns:
-        Operations; a multiplication and its addition count as two, backward as twice forward.
     """
     d_model, tokens = shape.d_model, shape.batch_size * shape.seq_len
     layer = 12 * d_model**2 + 2 * d_model * shape.seq_len  # weights, then scores and mixing
@@ -173,7 +158,7 @@ def _masked_losses(shape: Shape) -> tuple[Objective, Objective]:
 
 
 def _peak_row(kind: str, shape: Shape, pairs: Pairs, peak: float) -> Row:
-    """Say which share of the machine's peak the matrix products of a step reach."""
+    """Compute which share of the machine's peak the matrix products of a step reach."""
     tokens = shape.batch_size * shape.seq_len
     dense_head = kind == "BERT"
     n_ours = round(MLM_PROBABILITY * tokens) if dense_head else tokens

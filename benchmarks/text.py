@@ -23,19 +23,15 @@ class Split(NamedTuple):
     """One benchmark's text as ids, and the vocabulary of all of it."""
 
     tokenizer: CharTokenizer
-    train: Tensor
-    """int64 (L,)."""
-    validation: Tensor
-    """int64 (L,); recipes were chosen on this."""
-    held_out: Tensor
-    """int64 (L,); scored once, after the choice. Empty where a benchmark has no third part."""
+    train: Tensor  # int64 (L,)
+    validation: Tensor  # int64 (L,); recipes were chosen on this
+    held_out: Tensor  # int64 (L,); scored once, after the choice; may be empty
 
 
 def benchmark_text() -> str:
     """Join the cleaned plays, *Coriolanus* first and the others by file name.
 
-    Returns:
-        About 4.8 million characters.
+    There are about 4.8 million characters.
     """
     plays = load_shakespeare("all")
     ordered = sorted(plays, key=lambda play: (play.slug != FIRST_PLAY, play.slug))
@@ -45,11 +41,7 @@ def benchmark_text() -> str:
 def small_split(text: str) -> Split:
     """Cut the published chapter's text: 72,000 to train, 8,000 to choose, 20,000 held out.
 
-    Args:
-        text: At least 100,000 characters.
-
-    Returns:
-        The three parts.
+    The text has at least 100,000 characters.
     """
     used = text[: SMALL_LEN + HELD_OUT_LEN]
     tokenizer = CharTokenizer.from_text(used)
@@ -61,11 +53,7 @@ def small_split(text: str) -> Split:
 def large_split(text: str) -> Split:
     """Cut as many characters as nanoGPT's recipe reads, nine tenths of them to train.
 
-    Args:
-        text: At least 1,115,394 characters.
-
-    Returns:
-        Training and validation part.
+    The text has at least 1,115,394 characters.
     """
     used = text[:LARGE_LEN]
     tokenizer = CharTokenizer.from_text(used)

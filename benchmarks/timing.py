@@ -25,19 +25,12 @@ class Pairs(NamedTuple):
     peer: list[Cost]
 
     def wall_ratio(self) -> float:
-        """Give the median of ours / peer in wall time."""
+        """Return the median of ours / peer in wall time."""
         return statistics.median(a.wall / b.wall for a, b in zip(self.ours, self.peer, strict=True))
 
 
 def measure(work: Callable[[], object]) -> Cost:
-    """Run something once.
-
-    Args:
-        work: Called without arguments.
-
-    Returns:
-        CPU-seconds of all threads, and wall time.
-    """
+    """Run something once: CPU-seconds of all threads, and wall time."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return Cost(time.process_time() - cpu, time.perf_counter() - wall)
@@ -48,14 +41,7 @@ def alternate(
 ) -> Pairs:
     """Measure two pieces of work in turn; which goes first changes from pair to pair.
 
-    Args:
-        ours: Our side.
-        peer: The side that it is compared with.
-        n_pairs: Number of pairs.
-        n_warmup: Calls of each before, which are not measured.
-
-    Returns:
-        The costs of both.
+    Each is called `n_warmup` times before, which is not measured.
 
     Raises:
         ValueError: Fewer than one pair.

@@ -43,8 +43,7 @@ from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
 FOLDER = DATA / "applets"
 N_TOP, N_WINDOWS = 8, 8
-MOST_BITS = 255
-"""Tenths of bits in one byte: a word that costs 25.5 bits or more is stored as this."""
+MOST_BITS = 255  # tenths of bits in one byte: a word that costs 25.5 bits or more is stored as this
 
 
 def as_blank(question: Question, tokenizer: SubwordTokenizer) -> Blanks:
@@ -61,7 +60,7 @@ def bits_of(log_probs: Tensor) -> Tensor:
 
 
 def top(log_probs: Tensor, tokens: tuple[str, ...]) -> list[list[Any]]:
-    """Give the likeliest tokens of one row with their probabilities."""
+    """Return the likeliest tokens of one row with their probabilities."""
     best = log_probs.exp().topk(N_TOP)
     return [
         [tokens[i], p] for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
@@ -69,11 +68,7 @@ def top(log_probs: Tensor, tokens: tuple[str, ...]) -> list[list[Any]]:
 
 
 def in_bytes(bits: Tensor) -> str:
-    """Write costs as one byte each, in tenths of a bit, in base 64.
-
-    Args:
-        bits: float (n,).
-    """
+    """Write costs, float (n,), as one byte each, in tenths of a bit, in base 64."""
     tenths = (10 * bits).round().clamp(0, MOST_BITS).to(torch.uint8)
     return base64.b64encode(bytes(tenths.tolist())).decode()
 

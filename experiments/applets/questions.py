@@ -21,8 +21,7 @@ from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 SEED = 61
 SENTENCE_WORDS = (6, 12)
 LINE_LENGTH = (36, 46)
-SHOWN = 10
-"""Characters of a line that the reader is given, at least; the word is given whole."""
+SHOWN = 10  # characters of a line that the reader is given, at least; the word is given whole
 OURS: tuple[tuple[str, str], ...] = (
     ("The first hour is slow, but the second is ___ of surprises.", "full"),
     ("It is based on a true ___.", "story"),
@@ -42,8 +41,7 @@ class Question(NamedTuple):
     left: str
     word: str
     right: str
-    source: str
-    """Title of the play, or "ours"."""
+    source: str  # title of the play, or "ours"
 
 
 def one_of(candidates: list[Any], generator: Generator) -> Any:
@@ -54,11 +52,8 @@ def one_of(candidates: list[Any], generator: Generator) -> Any:
 def sentences_of(text: str) -> list[str]:
     """List what may be asked of a speech, neither short nor long.
 
-    Args:
-        text: Lines of a speech.
-
-    Returns:
-        Parts of one line that begin with a sentence or with the line, and end with a sentence.
+    These are parts of one line that begin with a sentence or with the line, and end with a
+    sentence.
     """
     found = re.findall(r"(?:^|(?<=[.!?] ))[A-Z][^.!?\n]*[.!?](?= |$)", text, flags=re.MULTILINE)
     low, high = SENTENCE_WORDS
@@ -67,14 +62,9 @@ def sentences_of(text: str) -> list[str]:
 
 
 def hidden_words(sentence: str, tokenizer: SubwordTokenizer) -> list[tuple[int, int]]:
-    """Find the words that may be hidden: three small letters or more, and one token.
+    """Find the words that may be hidden: three lower-case letters or more, and one token.
 
-    Args:
-        sentence: Any text.
-        tokenizer: The vocabulary.
-
-    Returns:
-        First and last character (exclusive) of each.
+    Returns first and last character (exclusive) of each.
     """
     words = re.finditer(r"(?<![A-Za-z'])[a-z]{3,}(?![A-Za-z'])", sentence)
     return [word.span() for word in words if len(tokenizer.encode(word.group())) == 1]

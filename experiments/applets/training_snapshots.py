@@ -16,10 +16,7 @@ TARGET = DATA / "applets" / "time_machine.json"
 
 
 def record(folder: Path = RUNS) -> dict[str, Any]:
-    """Choose what the page needs from the two records.
-
-    Args:
-        folder: Where they are.
+    """Choose what the page needs from the two records in a folder.
 
     Returns:
         Prompt, line, places and text length as recorded, and for each model its looks: step, name

@@ -52,25 +52,20 @@ STAGES = (
     Stage(seq_len=128, batch_size=16, n_steps=1500, lr=5e-4, n_warmup=50, final_lr=0.02),
 )
 """Every step reads 2,048 tokens, whatever the windows."""
-N_VALIDATION = 20_000
-"""Tokens of the validation rows."""
+N_VALIDATION = 20_000  # tokens of the validation rows
 
 
 class Text(NamedTuple):
     """A corpus as one sequence, and where a row may start in it."""
 
-    ids: Tensor
-    """int64 (L,), every text closed by [SEP]."""
-    starts: Tensor
-    """int64 (n,), ascending: the first token of each sentence."""
+    ids: Tensor  # int64 (L,), every text closed by [SEP]
+    starts: Tensor  # int64 (n,), ascending: the first token of each sentence
 
 
 def encode_texts(texts: list[str], tokenizer: SubwordTokenizer) -> Text:
-    """Put texts behind each other, and find where their sentences start.
+    """Concatenate texts (not empty), and find where their sentences start.
 
-    Args:
-        texts: Not empty.
-        tokenizer: Has [SEP], and the marks that end a sentence.
+    The tokenizer has [SEP], and the marks that end a sentence.
     """
     end = torch.tensor([tokenizer.sep_id])
     ids = torch.cat([torch.cat([tokenizer.encode(text), end]) for text in texts])
@@ -83,17 +78,9 @@ def encode_texts(texts: list[str], tokenizer: SubwordTokenizer) -> Text:
 def draw_rows(
     text: Text, batch_size: int, seq_len: int, cls_id: int, *, generator: Generator
 ) -> Tensor:
-    """Draw rows of the form [CLS], a sentence and what follows it.
+    """Draw B rows of T tokens, int64 (B, T): [CLS], a sentence and what follows it.
 
-    Args:
-        text: At least seq_len tokens long.
-        batch_size: Number of rows B.
-        seq_len: Length T of each, [CLS] included.
-        cls_id: Id of [CLS].
-        generator: Source of randomness.
-
-    Returns:
-        int64 (B, T).
+    `text` has at least seq_len = T tokens.
     """
     starts = text.starts[text.starts <= len(text.ids) - (seq_len - 1)]
     chosen = starts[torch.randint(len(starts), (batch_size,), generator=generator)]
@@ -143,7 +130,7 @@ def validation_loss(model: Any, rows: Tensor, fixed: MaskedBatch, sep_id: int) -
 def make_evaluate(
     text: Text, tokenizer: SubwordTokenizer, seq_len: int
 ) -> Callable[[nn.Module], float]:
-    """Make the function that judges a stage on validation rows of its own length, and tells."""
+    """Return the function that scores a stage on validation rows of its own length, and prints."""
     rows, fixed = fixed_rows(text, tokenizer, seq_len)
 
     def evaluate(model: nn.Module) -> float:
@@ -167,7 +154,7 @@ def unigram_nats(texts: dict[str, Text], tokenizer: SubwordTokenizer) -> float:
 
 
 def recipe() -> dict[str, Any]:
-    """Write shape and stages as JSON values."""
+    """Return shape and stages as JSON values."""
     keys = ("n_steps", "lr", "n_warmup", "final_lr")
     stages = [
         {"seq_len": stage.seq_len, "batch_size": stage.batch_size,
@@ -180,7 +167,7 @@ def recipe() -> dict[str, Any]:
 def make_card(
     model: BERT, history: History, texts: dict[str, Text], unigram: float
 ) -> dict[str, Any]:
-    """Say what the model was made from and how it was trained."""
+    """Describe what the model was made from and how it was trained."""
     joined = "\n".join(book_texts("train"))
     return {
         "data": RECIPES[VOCABULARY].data,

@@ -2,9 +2,8 @@
 """Train the recorded models of the book: gpt_chars, bert_chars, t5_chars and t5_subwords.
 
 Run `python -m experiments.book_models.character_models gpt` (or `bert`, `t5_chars`, `t5`) from the
-repository's root.
-A killed run goes on where it stopped. Writes data/checkpoints/NAME.safetensors and its card
-NAME.json.
+repository's root. A killed run goes on where it stopped. Writes data/checkpoints/NAME.safetensors
+and its card NAME.json.
 
 BERT starts with short windows, as Devlin et al. 2019 (arXiv:1810.04805, appendix A.2) did, though
 for another reason: with 128 positions at once, it takes thousands of steps to find out that
@@ -136,14 +135,12 @@ class Parts(NamedTuple):
     """What a training needs."""
 
     model: nn.Module
-    make_loss: Callable[[int, int], Objective]
-    """Makes the objective for a window length and a batch size."""
-    evaluate: Callable[[nn.Module], float]
-    """Validation loss in nats per predicted character or token."""
+    make_loss: Callable[[int, int], Objective]  # for a window length and a batch size
+    evaluate: Callable[[nn.Module], float]  # validation loss in nats per prediction
 
 
 def stages(recipe: dict[str, Any]) -> list[Stage]:
-    """Give the stages of a recipe in the order in which they are trained."""
+    """Return the stages of a recipe in the order in which they are trained."""
     if "stages" in recipe:
         parts = recipe["stages"]
     else:
@@ -235,7 +232,7 @@ PARTS: dict[str, Callable[..., Parts]] = {
 
 
 def tokenizer_of(name: str) -> AnyTokenizer:
-    """Give the tokeniser of a model: a stored vocabulary, or the characters of the plays."""
+    """Return the tokeniser of a model: a stored vocabulary, or the characters of the plays."""
     if vocabulary := RECIPES[name].get("vocabulary"):
         return load_tokenizer(vocabulary)
     return CharTokenizer(sorted(PLAY_ALPHABET), RECIPES[name].get("specials", (PAD, MASK)))

@@ -19,7 +19,7 @@ NO_STUDY = {NAME, "receipts"}
 
 
 def stated(value: Any, key: str = "") -> Iterator[float]:
-    """Give every number that a record states under a key of processor time, in seconds."""
+    """Yield every number that a record states under a key of processor time, in seconds."""
     if isinstance(value, dict):
         each = value.get("cpu_seconds_each")
         if each is not None:
@@ -33,7 +33,7 @@ def stated(value: Any, key: str = "") -> Iterator[float]:
 
 
 def numbers(value: Any) -> Iterator[float]:
-    """Give the measurements below a key, leaving means and intervals out."""
+    """Yield the measurements below a key, leaving means and intervals out."""
     if isinstance(value, dict):
         inside = [value["values"]] if "values" in value else value.values()
         for item in inside:
@@ -46,19 +46,14 @@ def numbers(value: Any) -> Iterator[float]:
 
 
 def largest(path: Path) -> float:
-    """Give the longest processor time that a file states; 0 = it states none."""
+    """Return the longest processor time that a file states; 0 = it states none."""
     return max(stated(json.loads(path.read_text())), default=0.0)
 
 
 def add_up(runs: Path = RUNS, checkpoints: Path = CHECKPOINTS) -> dict[str, Any]:
     """Sum the studies, the trained models and one run of every chapter.
 
-    Args:
-        runs: Folder of the records.
-        checkpoints: Folder of the models' cards.
-
-    Returns:
-        CPU-seconds of each file, and the sums of the three kinds.
+    Returns CPU-seconds of each file, and the sums of the three kinds.
     """
     studies = {p.stem: largest(p) for p in sorted(runs.glob("*.json")) if p.stem not in NO_STUDY}
     models = {p.stem: largest(p) for p in sorted(checkpoints.glob("*.json"))}

@@ -4,17 +4,17 @@
 Writes data/checkpoints/mini_gpt, mini_bert and mini_t5 (seed 0) with their cards. The models of the
 other seeds are kept in runs/studies/mini_models, where `ch08_labels` looks for them.
 
-Size, recipes and budget are those of `ch07_worldview.three_objectives`, word for word; only the
-text is another one. It is named: the training plays, and the review sentences and plots of the
-training films. No label is in it, and it tells none in secret: the file holds the sentences of one
-film together, where neighbours agree more often than chance, so the sentences are shuffled. Films
-of the validation and test splits give nothing. Every text ends with [SEP].
+Size, recipes and budget are exactly those of `ch07_worldview.three_objectives`; only the text is
+another: the training plays, and the review sentences and plots of the training films. It holds no
+label and leaks none: the source has the sentences of one film together, where neighbours agree more
+often than chance, so the sentences are shuffled. Films of the validation and test splits are left
+out. Every text ends with [SEP].
 
     python -m experiments.book_models.mini_models --seeds 0 &
     python -m experiments.book_models.mini_models --seeds 1 2; wait
 
-A model takes about 200 CPU-seconds; those that exist are not trained again. `--only gpt` trains
-one objective, `--quick` takes a few steps of each and stores nothing.
+A model takes about 200 CPU-seconds; those that exist are not trained again. `--only gpt` trains one
+objective, `--quick` takes a few steps of each and stores nothing.
 """
 
 import argparse
@@ -62,21 +62,15 @@ N_BATCHES = 20  # of the loss on unseen films
 class Source(NamedTuple):
     """One text and where it comes from."""
 
-    kind: str
-    """ "play", "review" or "plot"."""
-    origin: str
-    """The play's file name or the film."""
+    kind: str  # "play", "review" or "plot"
+    origin: str  # the play's file name or the film
     text: str
 
 
 def sources(split: str) -> list[Source]:
     """List the texts of a split: plays, then review sentences in random order, then plots.
 
-    Args:
-        split: "train", "validation" or "test". Neither a play nor a film is in two splits.
-
-    Returns:
-        The texts; reviews stand in the same random order at every call.
+    Neither a play nor a film is in two splits; the random order is the same at every call.
     """
     reviews = load_reviews(split)
     order = torch.randperm(len(reviews), generator=Generator().manual_seed(41)).tolist()
@@ -88,11 +82,7 @@ def sources(split: str) -> list[Source]:
 
 
 def check_split(found: list[Source], split: str) -> None:
-    """Refuse texts of another split, by the names of their plays and films.
-
-    Args:
-        found: The texts.
-        split: The only split that they may come from.
+    """Refuse texts of any other split, by the names of their plays and films.
 
     Raises:
         ValueError: A text comes from another split.
@@ -104,14 +94,14 @@ def check_split(found: list[Source], split: str) -> None:
 
 
 def encode(found: list[Source]) -> Tensor:
-    """Put texts behind each other, each closed by [SEP]; int64 (L,)."""
+    """Concatenate texts, each closed by [SEP]; int64 (L,)."""
     end = torch.tensor([TOKENIZER.sep_id])
     return torch.cat([part for source in found for part in (TOKENIZER.encode(source.text), end)])
 
 
 @cache
 def training_ids() -> Tensor:
-    """Encode the named text, after a look at where every part of it comes from."""
+    """Encode the training text, after checking where every part of it comes from."""
     found = sources("train")
     check_split(found, "train")
     return encode(found)
@@ -123,19 +113,14 @@ def unseen_ids() -> Tensor:
 
 
 def digest(name: str) -> str:
-    """Name a model's making in ten characters; another text or recipe gives another name."""
+    """Hash text and recipe of a model to ten characters."""
     ids = hashlib.sha256(training_ids().numpy().tobytes()).hexdigest()
     parts = [SHAPE, RECIPES[name], NOISE, BUDGET, N_WARMUP, ids]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:10]
 
 
 def mini_file(name: str, seed: int) -> Path:
-    """Say where a mini model is kept: seed 0 with the book, the others among the finished arms.
-
-    Args:
-        name: "gpt", "bert" or "t5".
-        seed: Seed of its weights and batches.
-    """
+    """Return a mini model's path: seed 0 with the book, the others among the finished arms."""
     if seed == 0:
         return CHECKPOINTS / f"mini_{name}.safetensors"
     path = ArmCache("mini_models", digest(name)).path(f"{name} seed {seed}")
@@ -144,19 +129,14 @@ def mini_file(name: str, seed: int) -> Path:
 
 
 def is_made(name: str, seed: int) -> bool:
-    """Say whether a model of today's recipe and text is already there."""
+    """Return whether a model of today's recipe and text is already there."""
     path = mini_file(name, seed)
     card = path.with_suffix(".json")
     return path.exists() and json.loads(card.read_text())["digest"] == digest(name)
 
 
 def train(name: str, seed: int, budget: float = BUDGET) -> tuple[Any, dict[str, Any]]:
-    """Train one model for the budget.
-
-    Args:
-        name: "gpt", "bert" or "t5".
-        seed: Seed of weights and batches.
-        budget: Operations.
+    """Train one model for a budget of operations.
 
     Returns:
         The model; its mean loss of the last 100 steps, its loss on unseen films, CPU-seconds.
@@ -173,7 +153,7 @@ def train(name: str, seed: int, budget: float = BUDGET) -> tuple[Any, dict[str, 
 
 @torch.no_grad()
 def unseen_loss(name: str, model: Any) -> float:
-    """Give a model's own loss on fixed batches of unseen films, in nats per prediction."""
+    """Return a model's own loss on fixed batches of unseen films, in nats per prediction."""
     loss = make_loss(name, unseen_ids(), {"batch_size": 32, "seq_len": SEQ_LEN})
     generator = Generator().manual_seed(42)
     with eval_mode(model):
@@ -181,7 +161,7 @@ def unseen_loss(name: str, model: Any) -> float:
 
 
 def make_card(name: str, seed: int, model: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """Say what a model was made from and how it was trained."""
+    """Describe what a model was made from and how it was trained."""
     texts = sources("train")
     return {
         "data": "Training plays, reviews and plots of training films (data/README.md)",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the time machines look at: losses, first guesses by kind of character, and texts.
+"""What is measured at each look of the time machines: losses, first guesses by kind, and texts.
 
 A *look* takes a model and the steps that it has done, and returns numbers and short texts. All
 held-out text comes from the validation plays. The line of the fixed places is from a test play; it
@@ -33,10 +33,8 @@ Look = Callable[[Any, int], dict[str, Any]]
 class HeldOut(NamedTuple):
     """Windows of the validation plays and the kind of each character."""
 
-    ids: Tensor
-    """int64 (N, T)."""
-    kinds: Tensor
-    """int64 (N, T), index into KINDS."""
+    ids: Tensor  # int64 (N, T)
+    kinds: Tensor  # int64 (N, T), index into KINDS
 
 
 def corpus(split: str) -> str:
@@ -45,13 +43,10 @@ def corpus(split: str) -> str:
 
 
 def kinds_of(text: str) -> Tensor:
-    """Tell the kind of every character.
+    """Return the kind of every character of plays, int64 (L,), an index into KINDS.
 
-    Args:
-        text: Plays, whose speeches begin with a line such as "JULIET:" after an empty one.
-
-    Returns:
-        int64 (L,), index into KINDS; the letters, spaces and colon of a heading are "heading".
+    A speech begins with a line such as "JULIET:" after an empty one; the letters, spaces and colon
+    of such a heading are "heading".
     """
     kinds = torch.full((len(text),), KINDS.index("mark"))
     patterns = {"space or line end": r"[ \n]", "inside a word": r"[A-Za-z]",
@@ -74,13 +69,8 @@ def held_out(tokenizer: CharTokenizer, length: int, n: int) -> HeldOut:
 def judged(log_probs: Tensor, answers: Tensor, kinds: Tensor) -> dict[str, Any]:
     """Score predictions as a whole and by kind of character.
 
-    Args:
-        log_probs: float (n, V).
-        answers: int64 (n,).
-        kinds: int64 (n,), index into KINDS.
-
-    Returns:
-        Mean bits, and for each kind the share of right first guesses with its 95 % interval.
+    `log_probs` are float (n, V), `answers` int64 (n,), `kinds` int64 (n,), index into KINDS.
+    Returns mean bits, and for each kind the share of right first guesses with its 95 % interval.
     """
     right = log_probs.argmax(dim=-1) == answers
     shares = {
@@ -91,7 +81,7 @@ def judged(log_probs: Tensor, answers: Tensor, kinds: Tensor) -> dict[str, Any]:
 
 
 def top_guesses(log_probs: Tensor, tokenizer: CharTokenizer) -> list[list[Any]]:
-    """Give the three best characters of each row with their probabilities."""
+    """Return the three best characters of each row with their probabilities."""
     top = log_probs.exp().topk(3)
     return [
         [[tokenizer.tokens[i], p] for i, p in zip(row.tolist(), probs.tolist(), strict=True)]
@@ -133,7 +123,7 @@ def speech_starts(text: str) -> list[str]:
 
 
 def sign_reader() -> Callable[[list[str]], dict[str, Any]]:
-    """Give `signs` the words and headings of the training plays."""
+    """Return `signs` with the words and headings of the training plays."""
     text = corpus("train")
     headings = (HEADING.match(start) for start in speech_starts(text))
     names = {match.group() for match in headings if match}
@@ -143,7 +133,7 @@ def sign_reader() -> Callable[[list[str]], dict[str, Any]]:
 def gpt_look(
     tokenizer: CharTokenizer, n: int, read_signs: Callable[[list[str]], dict[str, Any]]
 ) -> Look:
-    """Make the function that looks at a GPT; n held-out windows of 65 characters."""
+    """Return the function that looks at a GPT; n held-out windows of 65 characters."""
     probe = held_out(tokenizer, 65, n)
     prompt, line = tokenizer.encode(PROMPT)[None], tokenizer.encode(LINE)[None]
 
@@ -170,7 +160,7 @@ def gpt_look(
 
 
 def bert_look(tokenizer: CharTokenizer, n: int) -> Look:
-    """Make the function that looks at a BERT; n held-out windows with one blank each."""
+    """Return the function that looks at a BERT; n held-out windows with one blank each."""
     probe = held_out(tokenizer, 32, n)
     places = torch.full((n,), 16)
     rows, mask_id = tokenizer.encode(LINE).repeat(len(PLACES), 1), tokenizer.mask_id

@@ -44,12 +44,8 @@ def train_stages(
 
     Args:
         model: Changed in place.
-        stages: In order.
         make_loss: Makes the objective for a window length and a batch size.
         make_evaluate: Makes what judges a stage of a window length.
-        cache: Keeps the training's state.
-        seed: Seed of batches and corruption.
-        evaluate_every: Steps between two judgements.
 
     Returns:
         Losses and evaluations of all stages, steps counted through.

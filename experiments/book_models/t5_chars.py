@@ -36,26 +36,23 @@ def geometric_noise(
     mean_span_len: float = 3.0,
     max_spans: int = 99,
 ) -> Tensor:
-    """Choose spans token by token: each sequence has a share of its own, and spans of any length.
+    """Choose spans of any length, token by token, bool (B, T), True = cut out.
 
-    A token is cut out with a chance that depends only on whether the one before it was: so the
-    lengths of the spans, and those of the runs between them, are geometric.
+    A token is cut out with a probability that depends only on whether the one before it was: so the
+    lengths of the spans, and those of the runs between them, are geometric. The first token always
+    stays, and each row has a span.
 
     Args:
         batch_size: Number of sequences B.
         seq_len: Length T of each, in tokens, at least 2.
-        generator: Source of randomness.
         noise_shares: Least and greatest expected share of tokens that is cut out; each sequence
             draws its own between them.
         mean_span_len: Mean length of a span, in tokens, if none met the end of the text.
         max_spans: Spans after these are left out.
 
-    Returns:
-        bool (B, T), True = cut out. The first token always stays, and each row has a span.
-
     Raises:
-        ValueError: A shorter text, shares outside (0, 1) or in the wrong order, a mean length or
-            a number of spans below 1, a share too large for the mean length, or batch_size < 0.
+        ValueError: A shorter text, shares outside (0, 1) or in the wrong order, a mean length or a
+            number of spans below 1, a share too large for the mean length, or batch_size < 0.
     """
     if batch_size < 0:
         raise ValueError(f"expected batch_size >= 0, got {batch_size}")
@@ -96,14 +93,12 @@ NOISE: dict[str, Any] = {
 
 @torch.no_grad()
 def match_sentinels(model: T5) -> None:
-    """Let the cross-attention start with queries that look for what equals them.
+    """Initialise a new T5's cross-attention, in place, so that queries look for equal keys.
 
-    Drawn independently, queries and keys agree in nothing, and the decoder needs thousands of
-    steps to find its sentinel in the input. With the query matrix a multiple of the key matrix,
-    a token scores highest with itself from the start. Both matrices are then free.
-
-    Args:
-        model: Just drawn; changed in place. The size of the queries stays that of T5's draw.
+    Drawn independently, queries and keys agree in nothing, and the decoder needs thousands of steps
+    to find its sentinel in the input. With the query matrix a multiple of the key matrix, a token
+    scores highest with itself from the start. Both matrices are then free; the size of the queries
+    stays that of T5's draw.
     """
     d_head = model.config.d_head or model.config.d_model // model.config.n_heads
     for name, layer in model.decoder.named_modules():

@@ -73,8 +73,7 @@ WEIGHTS = CHECKPOINTS / "time_machine"
 class Plan:
     """How much is trained and asked."""
 
-    n_steps: int | None = None
-    """None = as the recipe says."""
+    n_steps: int | None = None  # None = as the recipe says
     n_held_out: int = N_HELD_OUT
 
     @classmethod
@@ -84,12 +83,12 @@ class Plan:
 
 
 def weights_file(folder: Path, name: str, step: int) -> Path:
-    """Name the file of a model's weights after so many steps."""
+    """Return the file of a model's weights after so many steps."""
     return folder / f"{name}_{step:05d}.safetensors"
 
 
 def keeping(look: Look, name: str, tokenizer: CharTokenizer, folder: Path) -> Look:
-    """Make a look that also stores the weights, rounded."""
+    """Return a look that also stores the weights, rounded."""
 
     def look_and_keep(model: Any, step: int) -> dict[str, Any]:
         """Store, then look."""
@@ -106,7 +105,6 @@ def rounding_cost(name: str, looks: list[Any], look: Look, folder: Path) -> list
         name: A key of RECIPES.
         looks: What the float models answered.
         look: The look that they were given.
-        folder: Holds the files.
 
     Returns:
         For each look: step, bytes of the file, bits of the float and of the rounded model on the
@@ -132,19 +130,10 @@ def travel(
     model: Any, batch_loss: Any, look: Look, *, n_steps: int, lr: float, n_warmup: int = 0,
     final_lr: float = 0.0,
 ) -> list[Any]:  # fmt: skip
-    """Train once and look at the chosen steps, the first before any update.
+    """Train a model, in place, and look at the chosen steps, the first before any update.
 
-    Args:
-        model: Changed in place.
-        batch_loss: The objective.
-        look: Called with the model and the steps done.
-        n_steps: As in `fit`, and so are the others.
-        lr: Peak rate.
-        n_warmup: Steps.
-        final_lr: Share of the peak.
-
-    Returns:
-        What was seen, in the order of steps.
+    `look` is called with the model and the steps done. The numbers are as in `fit`: `lr` is the
+    peak rate, `n_warmup` counts steps, `final_lr` is a share of the peak.
     """
     seen, done = [look(model, 0)], 0
 
@@ -188,12 +177,7 @@ def trained(name: str, tokenizer: CharTokenizer, ids: Tensor, look: Look, plan: 
 def study(folder: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train both models, ask the finished book models too, and measure what rounding costs.
 
-    Args:
-        folder: Where the weights are stored.
-        plan: How much is trained and asked.
-
-    Returns:
-        What the looks saw, and what the rounded weights cost.
+    Returns what the looks saw, and what the rounded weights cost; `folder` gets the weights.
     """
     book = {"gpt": load_model("gpt_chars"), "bert": load_model("bert_chars")}
     tokenizer: Any = book["gpt"][1]

@@ -23,18 +23,14 @@ from pretrain_lab.tokenizers.subwords import SPECIALS, TOKENIZERS, SubwordTokeni
 
 
 def plays(split: str) -> list[str]:
-    """Give the texts of a split."""
+    """Return the texts of a split."""
     return [play.text for play in load_shakespeare(split)]
 
 
 def book_texts(split: str) -> list[str]:
-    """Give what book_bert reads of a split: speeches, review sentences, plots.
+    """Return what book_bert reads of a split: speeches with speakers, review sentences, plots.
 
-    Args:
-        split: "train", "validation" or "test". Neither a play nor a film is in two splits.
-
-    Returns:
-        The texts in their order: speeches with their speakers' names, then the films.
+    Neither a play nor a film is in two splits.
     """
     speeches = [
         f"{speech.speaker}:\n{speech.text}"
@@ -76,14 +72,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def train(name: str) -> SubwordTokenizer:
-    """Train one of the recorded vocabularies.
-
-    Args:
-        name: One of RECIPES.
-
-    Returns:
-        The tokeniser.
-    """
+    """Train one of RECIPES."""
     recipe = RECIPES[name]
     return train_subwords(
         recipe.texts("train"),
@@ -96,15 +85,7 @@ def train(name: str) -> SubwordTokenizer:
 
 
 def make_card(name: str, tokenizer: SubwordTokenizer) -> dict[str, Any]:
-    """Say what a vocabulary was made from, and how it cuts its texts.
-
-    Args:
-        name: One of RECIPES.
-        tokenizer: The trained tokeniser.
-
-    Returns:
-        JSON values.
-    """
+    """Describe what one of RECIPES was made from, and how it cuts its texts, as JSON values."""
     recipe = RECIPES[name]
     capitals = " without capitals" if recipe.lowercase else ""
     card: dict[str, Any] = {

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Recorded evaluation of the book's GPT for chapter 4; writes data/runs/gpt_evaluation.json.
 
-Studies: bits per character on unseen plays against count models; samples; the model reading its
-own text (exposure bias); time with and without the key-value cache.
-Numbers that a page prints come from this file, so that they do not depend on the reader's machine.
+Studies: bits per character on unseen plays against count models; samples; the model reading its own
+text (exposure bias); time with and without the key-value cache.
 
 Run: python -m experiments.ch04_gpt.evaluation
 """
@@ -47,43 +46,27 @@ SAMPLING: dict[str, dict[str, Any]] = {
 
 
 def char_ids(tokenizer: CharTokenizer, plays: list[Play]) -> tuple[list[Tensor], int]:
-    """Encode plays, and count the special ids that precede the characters.
-
-    Args:
-        tokenizer: The model's.
-        plays: Plays of one split.
-
-    Returns:
-        One int64 (L,) per play, and the number of special ids.
-    """
+    """Encode each play, int64 (L,), and count the special ids that precede the characters."""
     return [tokenizer.encode(play.text) for play in plays], len(tokenizer.special_ids)
 
 
 def joined(texts: list[Tensor], n_special: int) -> tuple[np.ndarray, np.ndarray]:
-    """Write texts one after the other for the count models, characters from 0.
+    """Concatenate texts, int64 (L,) each, for the count models: (sum of L,) ids and (P,) starts.
 
-    Args:
-        texts: int64 (L,) each.
-        n_special: Subtracted from each id.
-
-    Returns:
-        int64 (sum of L,) ids and int64 (P,) starts.
+    `n_special` is subtracted from each id, so that characters count from 0.
     """
     starts = np.cumsum([0, *(len(text) for text in texts[:-1])])
     return torch.cat(texts).numpy() - n_special, starts
 
 
 def scored_by_counts(model: Any, texts: list[Tensor], n_special: int, counts: list[int]) -> Tensor:
-    """Score, play by play, the same characters that the GPT scores.
+    """Score with a count model what the GPT scores: float64 (sum of counts,), nats per character.
 
     Args:
         model: A fitted count model.
         texts: int64 (L,) each.
         n_special: Subtracted from each id.
         counts: Number of characters that the GPT scored in each text.
-
-    Returns:
-        float64 (sum of counts,), nats per character.
     """
     first = MIN_CONTEXT + 1
     parts = [
@@ -94,14 +77,9 @@ def scored_by_counts(model: Any, texts: list[Tensor], n_special: int, counts: li
 
 
 def gpt_losses(model: GPT, texts: list[Tensor]) -> list[Tensor]:
-    """Score each play with at least MIN_CONTEXT characters of context.
+    """Score texts, int64 (L,), with MIN_CONTEXT characters of context or more: float64 (n,) each.
 
-    Args:
-        model: A GPT in evaluation mode.
-        texts: int64 (L,) each.
-
-    Returns:
-        float64 (n,) per play, nats per character.
+    Losses are in nats per character.
     """
     seq_len = model.config.max_len
     return [
@@ -111,29 +89,22 @@ def gpt_losses(model: GPT, texts: list[Tensor]) -> list[Tensor]:
 
 
 def interval(losses: Tensor) -> list[float]:
-    """Give a mean and its 95 % block-bootstrap interval.
+    """Return mean, lower and upper end of a 95 % block-bootstrap interval, in bits.
 
-    Args:
-        losses: float64 (n,), nats, in text order.
-
-    Returns:
-        Mean, lower and upper end, in bits.
+    `losses` are float64 (n,), nats, in text order.
     """
     return [nats_to_bits(value) for value in resampled(losses, block_len=BLOCK_LEN)]
 
 
 def choose_order(train: tuple[np.ndarray, np.ndarray], validation: list[Tensor], n_special: int,
                  n_chars: int) -> dict[str, float]:  # fmt: skip
-    """Score Kneser-Ney of each order on the validation plays.
+    """Return bits per character of Kneser-Ney on the validation plays, by order (as text).
 
     Args:
         train: Ids and starts of the training plays.
         validation: int64 (L,) each.
         n_special: Subtracted from each id.
         n_chars: Number of different characters.
-
-    Returns:
-        Order (as text) → bits per character.
     """
     counts = [len(text) - MIN_CONTEXT - 1 for text in validation]
     result = {}
@@ -147,13 +118,7 @@ def choose_order(train: tuple[np.ndarray, np.ndarray], validation: list[Tensor],
 def count_windows(ids: np.ndarray, order: int, n_chars: int) -> int:
     """Count the different windows of 1 to `order` characters: what a count model must store.
 
-    Args:
-        ids: int64 (T,), characters from 0.
-        order: Length of the longest window.
-        n_chars: Number of different characters.
-
-    Returns:
-        The number of windows, all lengths together.
+    `ids` are int64 (T,), characters from 0.
     """
     total, codes = 0, np.zeros(len(ids), dtype=np.int64)
     for length in range(order):
@@ -165,15 +130,9 @@ def count_windows(ids: np.ndarray, order: int, n_chars: int) -> int:
 def curve_levels(
     models: dict[str, KneserNey], tokenizer: CharTokenizer, seq_len: int
 ) -> dict[str, float]:
-    """Score count models on the very characters of the validation curve in the model's card.
+    """Return bits per character of count models on the validation text of the model card's curve.
 
-    Args:
-        models: Name → fitted count model.
-        tokenizer: The GPT's.
-        seq_len: Characters that the GPT reads at once.
-
-    Returns:
-        Name → bits per character.
+    `seq_len` is the number of characters that the GPT reads at once.
     """
     plays = [play.text for play in load_shakespeare("validation")]
     ids = tokenizer.encode("\n".join(plays))[:N_CURVE].numpy() - len(tokenizer.special_ids)
@@ -186,15 +145,7 @@ def curve_levels(
 
 
 def compare(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
-    """Compare the GPT with count models on the test plays.
-
-    Args:
-        model: A GPT in evaluation mode.
-        tokenizer: The model's.
-
-    Returns:
-        The record.
-    """
+    """Compare the GPT with count models on the test plays."""
     texts, n_special = char_ids(tokenizer, load_shakespeare("test"))
     train = joined(char_ids(tokenizer, load_shakespeare("train"))[0], n_special)
     validation = char_ids(tokenizer, load_shakespeare("validation"))[0]
@@ -235,16 +186,7 @@ def compare(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
 
 
 def sample_texts(model: GPT, tokenizer: CharTokenizer, *, n_new_tokens: int) -> dict[str, Any]:
-    """Continue one prompt under each sampling rule, until a blank line ends the speech.
-
-    Args:
-        model: A GPT in evaluation mode.
-        tokenizer: The model's.
-        n_new_tokens: Most characters to add.
-
-    Returns:
-        Prompt, limit, and the continuations.
-    """
+    """Continue one prompt under each sampling rule, until a blank line ends the speech."""
     prompt, stop = tokenizer.encode(PROMPT)[None], tokenizer.encode("\n\n").tolist()
     texts = {}
     for name, rule in SAMPLING.items():
@@ -255,14 +197,9 @@ def sample_texts(model: GPT, tokenizer: CharTokenizer, *, n_new_tokens: int) -> 
 
 
 def true_texts(texts: list[Tensor], space_id: int) -> Tensor:
-    """Cut evenly spaced stretches of the test plays whose prefix ends with a space.
+    """Cut evenly spaced stretches of the test plays, int64 (N_PREFIXES, PREFIX_LEN + OWN_LEN).
 
-    Args:
-        texts: int64 (L,) each; no stretch crosses from one to the next.
-        space_id: Id of the space.
-
-    Returns:
-        int64 (N_PREFIXES, PREFIX_LEN + OWN_LEN).
+    Each prefix ends with a space; no stretch crosses from one text, int64 (L,), to the next.
     """
     stretches = torch.cat([text.unfold(0, PREFIX_LEN + OWN_LEN, 1) for text in texts])
     starts = (stretches[:, PREFIX_LEN - 1] == space_id).nonzero()[:, 0]
@@ -271,14 +208,9 @@ def true_texts(texts: list[Tensor], space_id: int) -> Tensor:
 
 @torch.inference_mode()
 def own_losses(model: GPT, texts: Tensor) -> Tensor:
-    """Score the continuation of each text with the GPT itself.
+    """Score continuations with the GPT itself, float64 (N, OWN_LEN), bits.
 
-    Args:
-        model: A GPT in evaluation mode.
-        texts: int64 (N, PREFIX_LEN + OWN_LEN).
-
-    Returns:
-        float64 (N, OWN_LEN), bits.
+    `texts` are int64 (N, PREFIX_LEN + OWN_LEN).
     """
     log_probs = model(texts[:, :-1]).double().log_softmax(dim=-1)
     taken = log_probs.gather(-1, texts[:, 1:, None])[..., 0]
@@ -293,12 +225,8 @@ def words_of(text: str) -> list[str]:
 def unknown_words(continuations: list[str], known: set[str]) -> Tensor:
     """Mark which of the first N_WORDS words of each continuation the training plays lack.
 
-    Args:
-        continuations: Texts that start at the start of a word.
-        known: Words of the training plays.
-
-    Returns:
-        float64 (n, N_WORDS), 1 = unknown; continuations with fewer words are left out.
+    Continuations start at the start of a word. Returns float64 (n, N_WORDS), 1 = unknown;
+    continuations with fewer words are left out.
     """
     rows = [words_of(text)[:N_WORDS] for text in continuations]
     marks = [[float(word not in known) for word in row] for row in rows if len(row) == N_WORDS]
@@ -308,13 +236,8 @@ def unknown_words(continuations: list[str], known: set[str]) -> Tensor:
 def exposure(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
     """Measure the model on true prefixes and on prefixes that it wrote itself.
 
-    Args:
-        model: A GPT in evaluation mode.
-        tokenizer: The model's.
-
-    Returns:
-        By distance from the last true character: the model's own loss in bits per character, and
-        the share of words that the training plays lack, with 95 % intervals.
+    Returns, by distance from the last true character, the model's own loss in bits per character
+    and the share of words that the training plays lack, with 95 % intervals.
     """
     texts, _ = char_ids(tokenizer, load_shakespeare("test"))
     known = set(words_of(" ".join(play.text for play in load_shakespeare("train")) + " "))
@@ -341,11 +264,9 @@ def exposure(model: GPT, tokenizer: CharTokenizer) -> dict[str, Any]:
 
 
 def resampled(values: Tensor, *, block_len: int = 1) -> list[float]:
-    """Give a mean and its 95 % bootstrap interval: mean, lower and upper end.
+    """Return a mean with the lower and upper end of its 95 % bootstrap interval.
 
-    Args:
-        values: float64 (n,), prefixes, or characters in text order.
-        block_len: Characters that are drawn together.
+    `values` are float64 (n,); `block_len` neighbours are drawn together.
     """
     generator = Generator().manual_seed(0)
     return list(
@@ -354,14 +275,9 @@ def resampled(values: Tensor, *, block_len: int = 1) -> list[float]:
 
 
 def time_cache(model: GPT, *, n_runs: int = 7) -> dict[str, Any]:
-    """Time greedy generation up to the full context, with and without the cache, alternating.
+    """Time greedy generation up to the full context, with and without the cache, in alternation.
 
-    Args:
-        model: A GPT in evaluation mode.
-        n_runs: Pairs of runs.
-
-    Returns:
-        Tokens made and the median ratio of CPU times.
+    Returns the number of tokens made and the median ratio of CPU times over `n_runs` pairs of runs.
     """
     prompt = torch.full((1, 1), model.embeddings.token.num_embeddings - 1)
     n_new_tokens = model.config.max_len - 1

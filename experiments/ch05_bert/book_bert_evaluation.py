@@ -69,10 +69,8 @@ SENTENCES: tuple[tuple[str, str, str], ...] = (
 class Blanks(NamedTuple):
     """Texts with one token each that is asked for."""
 
-    ids: Tensor
-    """int64 (n, T), [CLS] text [SEP], padded."""
-    places: Tensor
-    """int64 (n,), where the token stands."""
+    ids: Tensor  # int64 (n, T), [CLS] text [SEP], padded
+    places: Tensor  # int64 (n,), where the token stands
 
     @property
     def hidden(self) -> Tensor:
@@ -81,12 +79,12 @@ class Blanks(NamedTuple):
 
     @property
     def answers(self) -> Tensor:
-        """Give the tokens that are asked for, int64 (n,)."""
+        """Return the tokens that are asked for, int64 (n,)."""
         return self.ids[self.hidden]
 
 
 def texts_of(domain: str, split: str) -> list[str]:
-    """Give texts of one domain: speeches with their speakers, or review sentences."""
+    """Return texts of one domain: speeches with their speakers, or review sentences."""
     if domain == "reviews":
         return [review.sentence for review in load_reviews(split)]
     plays = load_shakespeare(split)
@@ -94,17 +92,7 @@ def texts_of(domain: str, split: str) -> list[str]:
 
 
 def draw_blanks(texts: list[str], tokenizer: SubwordTokenizer, n: int, seed: int) -> Blanks:
-    """Draw texts and one token of each: every token of the collection is equally likely.
-
-    Args:
-        texts: The collection.
-        tokenizer: Its vocabulary.
-        n: Number of blanks.
-        seed: Seed of the draw.
-
-    Returns:
-        n texts, cut to the model's length.
-    """
+    """Draw n texts, cut to the model's length, and one token of each, all tokens equally likely."""
     room = SHAPE["max_len"] - 2
     encoded = [tokenizer.encode(text)[:room] for text in texts]
     lens = torch.tensor([len(ids) for ids in encoded])
@@ -119,7 +107,7 @@ def draw_blanks(texts: list[str], tokenizer: SubwordTokenizer, n: int, seed: int
 
 @torch.inference_mode()
 def fill_blanks(model: BERT, blanks: Blanks, tokenizer: SubwordTokenizer) -> Tensor:
-    """Hide one token of each row and give the model's log-probabilities for it, float (n, V)."""
+    """Return the model's log-probabilities for the hidden token of each row, float (n, V)."""
     parts = []
     for rows, where in zip(blanks.ids.split(64), blanks.hidden.split(64), strict=True):
         read = rows.masked_fill(where, tokenizer.mask_id)
@@ -164,13 +152,9 @@ def kind_of(tokenizer: SubwordTokenizer) -> Tensor:
 def judge_domain(
     domain: str, models: dict[str, Any], tokenizer: SubwordTokenizer, n: int
 ) -> dict[str, Any]:
-    """Ask every way of filling about the same blanks of one domain.
+    """Ask every way of filling about the same n blanks of "plays" or "reviews".
 
-    Args:
-        domain: "plays" or "reviews".
-        models: "bert", "untrained", "counts" and "unigram" (log-probabilities, float (V,)).
-        tokenizer: The vocabulary.
-        n: Number of blanks.
+    `models` are "bert", "untrained", "counts" and "unigram" (log-probabilities, float (V,)).
     """
     blanks = draw_blanks(texts_of(domain, "test"), tokenizer, n, SEED)
     answers = blanks.answers
@@ -198,12 +182,12 @@ def judge_domain(
 
 
 def _nats(log_probs: Tensor, answers: Tensor) -> Tensor:
-    """Give -log P of each answer, float64 (n,)."""
+    """Return -log P of each answer, float64 (n,)."""
     return -log_probs.gather(1, answers[:, None])[:, 0].double()
 
 
 def fill_sentences(model: BERT, tokenizer: SubwordTokenizer) -> list[dict[str, Any]]:
-    """Give the eight best fillings of our own sentences, and the rank of the word that fits."""
+    """Return the eight best fillings of our own sentences, and the rank of the word that fits."""
     filled = []
     for domain, sentence, word in SENTENCES:
         left, right = (tokenizer.encode(part) for part in sentence.split("___"))

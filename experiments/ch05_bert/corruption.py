@@ -25,13 +25,12 @@ from pretrain.evaluation import cloze_log_probs, masked_log_probs, nats_to_bits
 from pretrain.objectives import IGNORE_INDEX, MaskedLM, corrupt_mlm
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
-FATES = {
+FATES = {  # mask / random / keep, as (mask_prob, random_prob)
     "80/10/10": (0.8, 0.1),
     "all masked": (1.0, 0.0),
     "all kept": (0.0, 0.0),
     "all random": (0.0, 1.0),
 }
-"""mask / random / keep, as (mask_prob, random_prob)."""
 RATES = (0.05, 0.15, 0.3, 0.5, 0.8)
 N_BLANKS = 4000
 N_WORDS = 40
@@ -49,12 +48,7 @@ def arms() -> dict[str, tuple[float, float, float]]:
 def word_starts(text: str, words: list[str]) -> tuple[list[int], list[int]]:
     """Find where a listed word starts, far enough from the ends for a window around it.
 
-    Args:
-        text: The text.
-        words: The words, whose index is the label.
-
-    Returns:
-        Places in the text, and labels.
+    Returns places in the text, and labels: indices into `words`.
     """
     label = {word: i for i, word in enumerate(words)}
     places, labels = [], []
@@ -72,8 +66,7 @@ def word_probe_data(
 ) -> tuple[Tensor, Tensor]:
     """Draw windows whose middle character starts a listed word.
 
-    Returns:
-        Windows int64 (n, SEQ_LEN) and word labels int64 (n,).
+    Returns windows int64 (n, SEQ_LEN) and word labels int64 (n,).
     """
     places, labels = word_starts(text, words)
     generator = torch.Generator().manual_seed(seed)
@@ -84,7 +77,7 @@ def word_probe_data(
 
 @torch.inference_mode()
 def middle_states(model: BERT, windows: Tensor) -> Tensor:
-    """Give the last hidden state of the middle character, float64 (n, D + 1) with a constant."""
+    """Return the last hidden state of the middle character, float64 (n, D + 1) with a constant."""
     states = torch.cat([model.encode(w)[:, SEQ_LEN // 2] for w in windows.split(512)]).double()
     return torch.cat([states, torch.ones(len(states), 1, dtype=torch.float64)], dim=1)
 
@@ -92,7 +85,7 @@ def middle_states(model: BERT, windows: Tensor) -> Tensor:
 def ridge_accuracy(
     train_states: Tensor, train_labels: Tensor, states: Tensor, labels: Tensor, n_classes: int
 ) -> float:
-    """Fit one-hot labels by ridge regression and give the accuracy on other states."""
+    """Fit one-hot labels by ridge regression and return the accuracy on other states."""
     targets = F.one_hot(train_labels, n_classes).double()
     gram = train_states.T @ train_states + 1.0 * torch.eye(train_states.shape[1])
     weights = torch.linalg.solve(gram, train_states.T @ targets)
@@ -220,7 +213,7 @@ def main() -> None:
 
 
 def summary(results: dict[str, list[dict[str, float]]], data: dict[str, Any]) -> dict[str, Any]:
-    """Put means, intervals and paired differences of all arms together."""
+    """Combine means, intervals and paired differences of all arms."""
     reference = results["fates 80/10/10"]
     untrained = judge(new_model(BERT, data["tokenizer"].vocab_size, 0).eval(), data)
     return {

@@ -45,7 +45,7 @@ def mean_bits(log_probs: Tensor, answers: Tensor) -> float:
 
 
 def right_log_probs(model: GPT, windows: Tensor, places: Tensor) -> Tensor:
-    """Give the distribution of a GPT that was trained on reversed text, (N, V)."""
+    """Return the distribution of a GPT that was trained on reversed text, (N, V)."""
     return left_log_probs(model, windows.flip(1), windows.shape[1] - 1 - places)
 
 

@@ -45,9 +45,7 @@ SPAN_LENS = (1, 2, 4, 8)
 def score(log_probs: Tensor, answers: Tensor) -> dict[str, Any]:
     """Compute bits with a bootstrap interval, and top-1 and top-5 with Wilson intervals.
 
-    Args:
-        log_probs: float (n, V), log-probabilities in nats, or any scores.
-        answers: int64 (n,).
+    `log_probs` are float (n, V), in nats, or any scores; `answers` are int64 (n,).
     """
     losses = -log_probs.gather(1, answers[:, None])[:, 0].double() / torch.tensor(2.0).log()
     result: dict[str, Any] = {"n": len(answers)}
@@ -64,7 +62,7 @@ def score(log_probs: Tensor, answers: Tensor) -> dict[str, Any]:
 def rescored_by_reach(
     model: GPT, windows: Tensor, candidates: Tensor, reaches: tuple[int, ...]
 ) -> Tensor:
-    """Give the GPT's distribution by Bayes' rule for several numbers of characters to the right.
+    """Return the GPT's distribution by Bayes' rule for several numbers of characters to the right.
 
     Args:
         model: A GPT in evaluation mode.
@@ -87,15 +85,10 @@ def rescored_by_reach(
 
 
 def n_gram_contexts(windows: Tensor, hidden: Tensor, reach: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Cut the neighbours of every hidden place; unknown ones are -1.
+    """Cut the neighbours of every hidden place, `reach` on each side; unknown ones are -1.
 
-    Args:
-        windows: int64 (N, T), with -1 where nothing can be read.
-        hidden: bool (N, T), the places to predict.
-        reach: Neighbours on each side.
-
-    Returns:
-        Left (n, reach), right (n, reach) and the row of each place (n,).
+    `windows` are int64 (N, T), with -1 where nothing can be read; `hidden` is bool (N, T), the
+    places to predict. Returns left (n, reach), right (n, reach) and the row of each place (n,).
     """
     padded = torch.nn.functional.pad(windows, (reach, reach), value=-1)
     rows, columns = hidden.nonzero(as_tuple=True)
@@ -138,7 +131,7 @@ def choose_n_gram(
 
 
 def judge_blanks(models: dict[str, Any], ids: dict[str, Tensor], n: int) -> dict[str, Any]:
-    """One blank at a time: every way of filling it on the same windows."""
+    """Fill one blank at a time in every way, on the same windows."""
     tokenizer = models["tokenizer"]
     generator = torch.Generator().manual_seed(SEED)
     windows = random_windows(ids["test"], n, SEQ_LEN, generator=generator)
@@ -192,14 +185,11 @@ def judge_blanks(models: dict[str, Any], ids: dict[str, Tensor], n: int) -> dict
 def fill_left_to_right(model: GPT, corrupted: Tensor, mask_id: int) -> tuple[Tensor, Tensor]:
     """Read corrupted text from the left, each [MASK] replaced by the GPT's own best guess.
 
-    Args:
-        model: A GPT in evaluation mode.
-        corrupted: int64 (N, T); column 0 must hold no [MASK].
-        mask_id: Id of [MASK].
+    `corrupted` is int64 (N, T); column 0 must hold no [MASK].
 
     Returns:
-        Log-probabilities of every position but the first, float (N, T - 1, V), and the text as
-        the GPT filled it, int64 (N, T).
+        Log-probabilities of every position but the first, float (N, T - 1, V), and the text as the
+        GPT filled it, int64 (N, T).
     """
     read = corrupted.clone()
     for t in range(1, corrupted.shape[1]):
@@ -218,7 +208,7 @@ def copy_scores(corrupted: Tensor, unigram: Tensor, mask_id: int) -> Tensor:
 
 
 def judge_corrupted(models: dict[str, Any], ids: dict[str, Tensor], n: int) -> dict[str, Any]:
-    """Corrupted text, 15 % selected, 80/10/10: every baseline, over all and by fate."""
+    """Judge every baseline on corrupted text (15 % selected, 80/10/10), over all and by fate."""
     tokenizer = models["tokenizer"]
     generator = torch.Generator().manual_seed(SEED + 2)
     windows = random_windows(ids["test"], n, SEQ_LEN, generator=generator)

@@ -102,8 +102,7 @@ class Plan:
     """How much is trained and asked."""
 
     seeds: tuple[int, ...] = SEEDS
-    n_steps: int | None = None
-    """Of each stage; None = as its recipe says."""
+    n_steps: int | None = None  # of each stage; None = as its recipe says
     n_pairs: int = N_PAIRS
     n_probe: int = N_PROBE
     n_curve: int = N_CURVE
@@ -114,7 +113,7 @@ class Plan:
         return cls(SEEDS[:1], 4, N_PAIRS // 10, N_PROBE // 10, N_CURVE // 10)
 
     def steps(self, recipe: dict[str, Any]) -> tuple[int, int]:
-        """Give steps and warm-up of a stage."""
+        """Return steps and warm-up of a stage."""
         n_steps = self.n_steps or recipe["n_steps"]
         return n_steps, min(recipe["n_warmup"], n_steps // 2)
 
@@ -167,10 +166,9 @@ def learn_blanks(tokenizer: SubwordTokenizer, plan: Plan) -> BERT:
 def train_arm(
     start: BERT, arm: str, texts: dict[str, Any], seed: int, plan: Plan
 ) -> tuple[NextSentenceBERT, list[tuple[int, float]]]:
-    """Go on from the common beginning in one of the three ways.
+    """Train further from the common beginning in one of the three ways.
 
-    Returns:
-        The model, and (steps, accuracy of its head on validation pairs of its own kind).
+    Returns the model, and (steps, accuracy of its head on validation pairs of its own kind).
     """
     torch.manual_seed(seed)
     model = NextSentenceBERT(copy.deepcopy(start))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the study of next-sentence prediction judges pairs with: heads, probes and shared words.
+"""Judges of pairs in the study of next-sentence prediction: heads, probes and shared words.
 
 Every judge gives each pair a score that is high when it believes that the second segment does not
-follow. Accuracy needs a threshold, the area under the curve (AUC) does not: it is the chance that
-a false pair scores higher than a true one.
+follow. Accuracy needs a threshold, the area under the curve (AUC) does not: it is the chance that a
+false pair scores higher than a true one.
 """
 
 import math
@@ -38,9 +38,8 @@ WORD_FEATURES = (
 def judge(scores: Floats, labels: Tensor) -> dict[str, float]:
     """Compute accuracy, AUC, and how often each kind of pair is said to follow.
 
-    Args:
-        scores: float (n,), log-odds: above 0 the answer is "does not follow".
-        labels: int64 (n,), 1 = does not follow.
+    `scores` are log-odds, float (n,): above 0 the answer is "does not follow". `labels` are int64
+    (n,), 1 = does not follow.
     """
     truth = labels.numpy()
     said = (scores > 0).astype(int)
@@ -54,15 +53,11 @@ def judge(scores: Floats, labels: Tensor) -> dict[str, float]:
 
 @torch.inference_mode()
 def answer(model: NextSentenceBERT, batch: Packed) -> tuple[Floats, Floats]:
-    """Run the encoder once, for its own head and for a probe.
-
-    Args:
-        model: In evaluation mode.
-        batch: n rows.
+    """Run the encoder, in evaluation mode, once for its own head and for a probe.
 
     Returns:
-        Log-odds of class 1 by the head, (n,); and what a probe reads, (n, 4 D): the state at
-        [CLS], the means of the states of both segments, and their product.
+        Log-odds of class 1 by the head, (n,); and what a probe reads, (n, 4 D): the state at [CLS],
+        the means of the states of both segments, and their product.
     """
     scores, inputs = [], []
     for rows in zip(*(part.split(BATCH_SIZE) for part in batch), strict=True):
@@ -84,12 +79,9 @@ def _mean(states: Tensor, where: Tensor) -> Tensor:
 
 
 def fit_classifier(inputs: Floats, labels: Tensor, *, strength: float = 0.1) -> Pipeline:
-    """Fit a logistic regression on standardised inputs.
+    """Fit a logistic regression on standardised inputs, float (n, k), with labels int64 (n,).
 
-    Args:
-        inputs: float (n, k).
-        labels: int64 (n,).
-        strength: scikit-learn's C; smaller means more regularised.
+    `strength` is scikit-learn's C; smaller means more regularised.
     """
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=2000))
     return pipeline.fit(inputs, labels.numpy())
@@ -99,12 +91,7 @@ class SharedWords:
     """Describe a pair by what its segments share, without any model."""
 
     def __init__(self, segments: Segments, tokenizer: SubwordTokenizer) -> None:
-        """Count in how many segments of the training plays each word occurs.
-
-        Args:
-            segments: Of the training plays.
-            tokenizer: Gives texts back.
-        """
+        """Count in how many segments of the training plays each word occurs."""
         self.tokenizer, self.seen = tokenizer, Counter[str]()
         for ids in segments.tokens(torch.arange(len(segments.ends))):
             self.seen.update(words_of(tokenizer.decode(ids)))
@@ -126,12 +113,12 @@ class SharedWords:
 
 
 def words_of(text: str) -> set[str]:
-    """Give the different words of a text, in small letters."""
+    """Return the different words of a text, in lower case."""
     return set(re.findall("[a-z]+", text.lower()))
 
 
 def speakers_of(text: str) -> set[str]:
-    """Give the names that stand on a line of their own before a colon."""
+    """Return the names that stand on a line of their own before a colon."""
     return set(re.findall("^([^:\n]+):$", text, re.MULTILINE))
 
 
@@ -140,15 +127,10 @@ def judge_words(
     train: tuple[Segments, Pairs],
     tests: Questions,
 ) -> dict[str, Any]:
-    """Fit shared words on one kind of pairs and judge them on all.
-
-    Args:
-        describe: Turns pairs into numbers.
-        train: Segments and pairs of the training plays.
-        tests: Segments and pairs of unseen plays, by question.
+    """Fit shared words on pairs of the training plays and judge them on pairs of unseen plays.
 
     Returns:
-        For each question what `judge` gives, and the weights of the standardised features.
+        For each question the result of `judge`, and the weights of the standardised features.
     """
     classifier = fit_classifier(describe(*train), train[1].labels, strength=1.0)
     result: dict[str, Any] = {
@@ -168,8 +150,6 @@ def judge_model(
     """Ask one model about all pairs: by its head, and by probes on its frozen encoder.
 
     Args:
-        model: In evaluation mode.
-        tokenizer: Its vocabulary.
         tests: Pairs of unseen plays, by question.
         probes: Pairs of training plays; one probe is fitted on each kind.
 

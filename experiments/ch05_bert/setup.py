@@ -29,13 +29,9 @@ RECIPE: dict[str, Any] = {
 
 
 def load_ids(tokenizer: CharTokenizer | None = None) -> tuple[CharTokenizer, dict[str, Tensor]]:
-    """Encode the plays of each split as one long sequence.
+    """Encode the plays of "train", "validation" and "test" as one long sequence each, int64 (L,).
 
-    Args:
-        tokenizer: Of a recorded model; None = one of all characters of the plays.
-
-    Returns:
-        The tokeniser, and int64 (L,) for "train", "validation" and "test".
+    `tokenizer` None = one of all characters of the plays.
     """
     texts = {
         split: "\n".join(play.text for play in load_shakespeare(split))
@@ -48,13 +44,7 @@ def load_ids(tokenizer: CharTokenizer | None = None) -> tuple[CharTokenizer, dic
 def middle_blanks(ids: Tensor, n: int, *, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     """Draw windows with one blank in the middle, SEQ_LEN // 2 characters to its left.
 
-    Args:
-        ids: int64 (L,), the text.
-        n: Number of windows.
-        seed: Seed of their places.
-
-    Returns:
-        Windows int64 (n, SEQ_LEN), places int64 (n,), answers int64 (n,).
+    Returns windows int64 (n, SEQ_LEN), places int64 (n,), answers int64 (n,).
     """
     generator = torch.Generator().manual_seed(seed)
     windows = random_windows(ids, n, SEQ_LEN, generator=generator)
@@ -63,13 +53,7 @@ def middle_blanks(ids: Tensor, n: int, *, seed: int) -> tuple[Tensor, Tensor, Te
 
 
 def new_model(kind: type[GPT] | type[BERT], vocab_size: int, seed: int) -> Any:
-    """Make an untrained model of the studies' size.
-
-    Args:
-        kind: The class GPT or BERT.
-        vocab_size: Number of token ids V.
-        seed: Seed of the initial weights.
-    """
+    """Make an untrained model of the studies' size, for V token ids."""
     torch.manual_seed(seed)
     shape = {key: RECIPE[key] for key in ("d_model", "n_layers", "n_heads", "norm", "init_std")}
     config = GPTConfig if kind is GPT else BERTConfig

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Spelling correction with one wrong letter a line: BERT, GPT and a word-unigram corrector.
 
-The part of `evaluation` that asks whether reading both sides repairs misprints. Every
-corrector may replace one lower-case letter of a line by another one. It gets each line alone, and
-knows that at most one letter is wrong.
+The part of `evaluation` that asks whether reading both sides repairs misprints. Every corrector may
+replace one lower-case letter of a line by another one. It gets each line alone, and knows that at
+most one letter is wrong.
 """
 
 import math
@@ -39,7 +39,7 @@ def lines_of(split: str, n: int, seed: int) -> list[str]:
 
 
 def misprint(line: str, generator: torch.Generator) -> tuple[str, int]:
-    """Replace one lower-case letter by another one; give the line and the place."""
+    """Replace one lower-case letter by another one; return the line and the place."""
     places = [i for i, c in enumerate(line) if c in LETTERS]
     place = places[int(torch.randint(len(places), (), generator=generator))]
     shift = 1 + int(torch.randint(25, (), generator=generator))
@@ -58,12 +58,7 @@ def word_counts() -> Counter[str]:
 def unigram_change(line: str, counts: Counter[str]) -> tuple[str, float]:
     """Make the one substitution that raises the words' unigram likelihood most.
 
-    Args:
-        line: A line with at most one wrong letter.
-        counts: Words of the training plays; an unknown word counts 1/2.
-
-    Returns:
-        The changed line, and the gain in nats.
+    An unknown word counts 1/2. Returns the changed line, and the gain in nats.
     """
     best = (line, -math.inf)
     for match in WORD.finditer(line):
@@ -85,8 +80,7 @@ def unigram_change(line: str, counts: Counter[str]) -> tuple[str, float]:
 def bert_change(line: str, model: BERT, tokenizer: CharTokenizer) -> tuple[str, float]:
     """Hide each letter in turn, and make the substitution that BERT prefers most.
 
-    Returns:
-        The changed line, and log P(new | rest) - log P(old | rest), in nats.
+    Returns the changed line, and log P(new | rest) - log P(old | rest), in nats.
     """
     ids = tokenizer.encode(f"\n{line}\n")
     places = torch.tensor([i + 1 for i, c in enumerate(line) if c in LETTERS])
@@ -100,8 +94,7 @@ def bert_change(line: str, model: BERT, tokenizer: CharTokenizer) -> tuple[str, 
 def gpt_change(line: str, model: GPT, tokenizer: CharTokenizer) -> tuple[str, float]:
     """Score the whole line for every substitution, and make the one with the highest likelihood.
 
-    Returns:
-        The changed line, and its gain in nats over the line as it is.
+    Returns the changed line, and its gain in nats over the line as it is.
     """
     ids = tokenizer.encode(f"\n{line}\n")
     places = torch.tensor([i + 1 for i, c in enumerate(line) if c in LETTERS])
@@ -140,9 +133,9 @@ def judge_correctors(
     the validation plays so that one in twenty is changed there.
 
     Returns:
-        Per corrector: shares repaired when a misprint is known to be there, over all and split
-        by whether the misprint makes a known word; and with the threshold, shares of misprinted
-        lines repaired and of clean lines changed.
+        Per corrector: shares repaired when a misprint is known to be there, over all and split by
+        whether the misprint makes a known word; and with the threshold, shares of misprinted lines
+        repaired and of clean lines changed.
     """
     counts = word_counts()
     correctors = {
@@ -177,12 +170,12 @@ def judge_correctors(
 
 
 def _share(hits: list[bool]) -> list[float] | None:
-    """Give the share of hits with its Wilson interval, or None for no trials."""
+    """Return the share of hits with its Wilson interval, or None for no trials."""
     return list(wilson_interval(sum(hits), len(hits))) if hits else None
 
 
 def _known_word_at(line: str, place: int, counts: Counter[str]) -> bool:
-    """Say whether the word around a place was seen in training."""
+    """Return whether the word around a place was seen in training."""
     for match in WORD.finditer(line):
         if match.start() <= place < match.end():
             return match.group() in counts

@@ -66,17 +66,10 @@ def main() -> None:
 
 
 def run(train: Tensor, seq_len: int, seed: int, special: dict[str, Any], judge: Any) -> list[float]:
-    """Train one model on windows of one length; give its curve.
+    """Train one model on windows of one length; return its bits per selected character.
 
-    Args:
-        train: int64 (L,), the training plays.
-        seq_len: Length of the windows.
-        seed: Of weights and batches.
-        special: What masking needs to know of the vocabulary.
-        judge: Scores a model.
-
-    Returns:
-        Bits per selected character, every `EVERY` steps.
+    They are measured every `EVERY` steps. `train` is int64 (L,), the training plays; `special` is
+    what masking needs to know of the vocabulary.
     """
     torch.manual_seed(seed)
     model = BERT(BERTConfig(special["vocab_size"], **SHAPE))

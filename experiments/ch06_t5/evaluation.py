@@ -58,10 +58,8 @@ class Plan:
     """How much is asked and counted."""
 
     n_windows: int = 1000
-    n_counted: int | None = None
-    """Tokens of the training plays that are counted; None = all."""
-    n_check_windows: int = 400
-    """Windows of validation plays on whose blanks the two-sided order is chosen."""
+    n_counted: int | None = None  # tokens of the training plays that are counted; None = all
+    n_check_windows: int = 400  # of validation plays, whose blanks choose the two-sided order
 
     @classmethod
     def quick(cls) -> "Plan":
@@ -76,7 +74,7 @@ ends a span, and </s>."""
 
 
 def kinds_of(targets: Tensor, tokenizer: SubwordTokenizer) -> Tensor:
-    """Say of each token of targets (N, T) which of KINDS it is, int64 (N, T)."""
+    """Return for each token of targets (N, T) which of KINDS it is, int64 (N, T)."""
     is_sentinel = torch.isin(targets, torch.tensor(tokenizer.sentinel_ids))
     after_sentinel = F.pad(is_sentinel, (1, 0))[:, :-1]
     kinds = torch.where(after_sentinel, KINDS.index("first"), KINDS.index("later"))
@@ -90,11 +88,7 @@ def judge_losses(
 ) -> dict[str, Any]:
     """Score the true targets, all of them and by kind of token.
 
-    Args:
-        model: A T5 in evaluation mode.
-        tokenizer: Its vocabulary.
-        asked: The questions.
-        unigram: Log-probabilities of the tokens by their share of the training text, float (V,).
+    `unigram` holds log-probabilities of the tokens by their share of the training text, float (V,).
     """
     targets = asked.corrupted.targets
     log_probs = target_log_probs(model, asked.corrupted.inputs, targets)

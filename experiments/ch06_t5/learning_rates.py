@@ -76,14 +76,14 @@ class Judge:
         self.is_text = ~torch.isin(self.cut.targets, special)
 
     def __call__(self, model: Any) -> float:
-        """Give the mean nats per token of text."""
+        """Return the mean nats per token of text."""
         logits = model(self.cut.inputs, shift_right(self.cut.targets))
         log_probs = logits.log_softmax(dim=-1).gather(-1, self.cut.targets[..., None])[..., 0]
         return -log_probs[self.is_text].mean().item()
 
 
 def run(arm: str, seed: int, train: Tensor, judge: Judge, n_steps: int) -> list[float]:
-    """Train one model and give its curve, in nats per token of text."""
+    """Train one model and return its curve, in nats per token of text."""
     torch.manual_seed(seed)
     model = T5(T5Config(TOKENIZER.vocab_size, **RECIPES["t5"]["shape"]))
     history = fit(
@@ -106,14 +106,14 @@ def run(arm: str, seed: int, train: Tensor, judge: Judge, n_steps: int) -> list[
 
 
 def unigram_nats(train: Tensor, judge: Judge) -> float:
-    """Give what a T5 that knows only the frequencies of the tokens pays."""
+    """Return the loss of a T5 that knows only the frequencies of the tokens."""
     counts = torch.bincount(train, minlength=TOKENIZER.vocab_size) + 1.0
     log_probs = (counts / counts.sum()).log()
     return -log_probs[judge.cut.targets[judge.is_text]].mean().item()
 
 
 def study(plan: Plan) -> dict[str, Any]:
-    """Train all arms for each seed and put the curves together."""
+    """Train all arms for each seed and combine the curves."""
     train, judge = load_ids("train"), Judge(load_ids("validation"))
     model = T5(T5Config(TOKENIZER.vocab_size, **RECIPES["t5"]["shape"]))
     curves: dict[str, list[list[float]]] = {arm: [] for arm in ARMS}

@@ -111,7 +111,7 @@ def two_sided_log_probs(
 def score_blanks(
     log_probs: Tensor, asked: Questions, blanks: list[tuple[int, int, int]]
 ) -> dict[str, Any]:
-    """Give nats and top-1 of distributions, float (n, V), with intervals over windows."""
+    """Return nats and top-1 of distributions, float (n, V), with intervals over windows."""
     rows = torch.tensor([row for row, _, _ in blanks])
     answers = torch.stack([asked.windows[row, place] for row, _, place in blanks])
     trials = torch.bincount(rows)
@@ -154,10 +154,8 @@ def fit_counts(
 ) -> dict[str, Any]:
     """Count the training plays, with the orders that fit the validation plays best.
 
-    Args:
-        tokenizer: The vocabulary.
-        n_counted: Tokens that are counted; None = all.
-        n_check_windows: Windows on whose blanks the two-sided order is chosen.
+    `n_counted` tokens are counted; None = all. The two-sided order is chosen on the blanks of
+    `n_check_windows` windows.
     """
     size, train = tokenizer.vocab_size, split_ids(tokenizer, "train")[:n_counted]
     held_out = split_ids(tokenizer, "validation")

@@ -27,13 +27,11 @@ SPAN_LENS = (1, 2, 3, 4, 5, 6)
 
 
 class Questions(NamedTuple):
-    """Corrupted windows, and what the script knows of them."""
+    """Corrupted windows, and what was cut out of them."""
 
-    windows: Tensor
-    """int64 (N, T): the text."""
+    windows: Tensor  # int64 (N, T): the text
     corrupted: SpanCorrupted
-    spans: list[list[tuple[int, int]]]
-    """(start, end) of each span of each window."""
+    spans: list[list[tuple[int, int]]]  # (start, end) of each span of each window
 
 
 def split_ids(tokenizer: SubwordTokenizer, split: str) -> Tensor:
@@ -53,7 +51,7 @@ def ask(tokenizer: SubwordTokenizer, ids: Tensor, n: int, *, seed: int) -> Quest
 
 @torch.inference_mode()
 def target_log_probs(model: T5, inputs: Tensor, targets: Tensor) -> Tensor:
-    """Give the distribution at each token of the targets, float (N, T, V)."""
+    """Return the distribution at each token of the targets, float (N, T, V)."""
     parts = [
         model(read, shift_right(written)).log_softmax(dim=-1)
         for read, written in zip(inputs.split(100), targets.split(100), strict=True)
@@ -74,14 +72,11 @@ def text_only(log_probs: Tensor, special_ids: tuple[int, ...]) -> Tensor:
 
 
 def cluster_interval(hits: Tensor, trials: Tensor) -> list[float]:
-    """Compute a share or mean and its 95 % bootstrap interval when whole clusters are drawn.
+    """Compute a mean over all items with both ends of its 95 % interval, resampling whole clusters.
 
     Args:
         hits: float (C,), sum over each cluster (a window, a film) of what is averaged.
         trials: float (C,), number of items in each cluster; some may have none.
-
-    Returns:
-        Mean over all items, lower end, upper end.
     """
     hits, trials = hits.double()[trials > 0], trials[trials > 0].long()
     cluster = torch.arange(len(hits)).repeat_interleave(trials)
@@ -93,12 +88,8 @@ def cluster_interval(hits: Tensor, trials: Tensor) -> list[float]:
 def share_interval(hits: Tensor, trials: Tensor) -> list[float]:
     """Compute a share with an interval over clusters, also when nothing or everything hits.
 
-    The bootstrap would then claim to be certain; Wilson's interval, with the number of clusters as
-    that of trials, does not.
-
-    Args:
-        hits: int (C,), hits in each cluster.
-        trials: int (C,), items in each cluster.
+    The bootstrap would then have no spread; Wilson's interval, with the number of clusters as that
+    of trials, has one. `hits` and `trials` (items) of each cluster are int (C,).
     """
     if 0 < int(hits.sum()) < int(trials.sum()):
         return cluster_interval(hits, trials)
@@ -164,15 +155,10 @@ def truths(asked: Questions) -> list[list[list[int]]]:
 
 
 def by_length(asked: Questions, hits: list[list[bool]]) -> dict[str, list[float]]:
-    """Give the share of exact spans by span length and over all, with intervals over windows.
+    """Return the share of exact spans by span length and over all, with intervals over windows.
 
-    Args:
-        asked: The questions.
-        hits: For each window, whether each of its spans is exact.
-
-    Returns:
-        For "1" to "6" and "all": share, lower end, upper end; a length that fewer than two
-        windows have is left out.
+    `hits` says for each window whether each of its spans is exact. The result has, for "1" to "6"
+    and "all", share, lower end, upper end; a length that fewer than two windows have is left out.
     """
     result = {}
     for length in (*SPAN_LENS, None):
@@ -193,7 +179,7 @@ def by_length(asked: Questions, hits: list[list[bool]]) -> dict[str, list[float]
 
 
 def exact_spans(written: Tensor, asked: Questions, tokenizer: SubwordTokenizer) -> list[list[bool]]:
-    """Say of each span of each window whether it was written exactly behind its sentinel."""
+    """Return for each span of each window whether it was written exactly behind its sentinel."""
     outputs = [written_spans(row.tolist(), tokenizer) for row in written]
     return [
         [output.get(i) == span for i, span in enumerate(spans)]

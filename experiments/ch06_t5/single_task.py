@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Are the tasks of `text_to_text` in each other's way? Two of them, each learned alone (T5-R2).
+"""Do the tasks of `text_to_text` interfere? Two of them, each learned alone (T5-R2).
 
 Writes data/runs/text_to_text_alone.json. The mixture's model answers sentiment and genre like the
 majority class. Here the same pre-trained T5 sees one of the two tasks only, in as many batches as
 the mixture drew of it on average, with the same rates, dropout and seed, and is asked the same
-questions. A difference says that the mixture, not the model or the number of examples, is to
-blame; it does not say what in the mixture.
+questions. A difference says that the mixture, not the model or the number of examples, is to blame;
+it does not say what in the mixture.
 
 --quick trains for a few steps, prints what it would record, and writes nothing.
 """
@@ -52,15 +52,9 @@ def n_steps_of(name: str) -> int:
 def train_alone(
     tokenizer: SubwordTokenizer, examples: list[Example], n_steps: int
 ) -> tuple[T5, list[float]]:
-    """Tune the book's T5 on one task, with the rates of the mixture.
+    """Fine-tune the book's T5 on one task for n_steps batches, with the rates of the mixture.
 
-    Args:
-        tokenizer: The vocabulary.
-        examples: Training examples of the task.
-        n_steps: Number of batches.
-
-    Returns:
-        The model in evaluation mode, and the mean loss of every hundred steps, in nats.
+    Returns the model in evaluation mode, and the mean loss of every hundred steps, in nats.
     """
     _, _, _, lr, final_lr = STAGES[ARM][0]
     model = start_model(ARM, tokenizer)
@@ -88,7 +82,7 @@ def train_alone(
 
 
 def main() -> None:
-    """Tune on each task, ask, and write the record."""
+    """Fine-tune on each task, ask, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     plan = Plan.quick() if parser.parse_args().quick else Plan()

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""How long should the spans be, and how much should be cut out (T5-R3)?
+"""How long should the spans be, and how much should be corrupted (T5-R3)?
 
 Writes data/runs/t5_spans.json. Four small T5 models per seed see the same windows of the training
 plays in the same order, equally many, with other spans cut out. Their own losses cannot be
-compared, for they answer other questions. So all are asked the same two of unseen plays: one span
-of 3 tokens is cut out of a window of 48, or one of a single token. They are told the length: bits
-per token are renormalised over ordinary tokens, and a span is written greedily until it is full.
+compared, since they answer different questions. So all are asked the same two of unseen plays: one
+span of 3 tokens is cut out of a window of 48, or one of a single token. They are told the length:
+bits per token are renormalised over ordinary tokens, and a span is written greedily until it is
+full.
 
 The pattern of spans is turned (`roll`): as released, a window's last token is always cut out, and
 an arm with a single span would never have read what stands behind one.
 
-A mean length of 1.2 stands for noise that is drawn token by token: at 15 %, its runs are
-1 / 0.85 = 1.18 tokens long on average.
+A mean length of 1.2 stands for noise that is drawn token by token: at 15 %, its runs are 1 / 0.85 =
+1.18 tokens long on average.
 
 --quick takes a few steps with one seed, prints the study and writes nothing.
 """
@@ -59,8 +60,7 @@ class Plan:
     """How much is trained and asked."""
 
     seeds: tuple[int, ...] = SEEDS
-    n_steps: int | None = None
-    """Of each stage; None = as STAGES says."""
+    n_steps: int | None = None  # of each stage; None = as STAGES says
     n_asked: int = 1500
 
     @classmethod
@@ -173,12 +173,12 @@ def baseline(tokenizer: SubwordTokenizer, train: Tensor, targets: Tensor) -> dic
 
 
 def over_seeds(values: list[float]) -> dict[str, Any]:
-    """Give mean and interval over seeds; of one seed, which only --quick has, the mean alone."""
+    """Return mean and interval over seeds; of one seed, which only --quick has, the mean alone."""
     return seed_interval(values) if len(values) > 1 else {"mean": values[0], "values": values}
 
 
 def summary(results: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
-    """Put means, intervals and differences from the reference arm together, paired by seed."""
+    """Combine means, intervals and differences from the reference arm, paired by seed."""
     reference = results[REFERENCE]
     keys = list(reference[0])
     return {

@@ -53,17 +53,17 @@ def clustered(values: list[float], examples: list[Example]) -> list[float]:
 
 
 def hits(answers: list[str], examples: list[Example]) -> list[float]:
-    """Say of each answer whether it is the target, 1 or 0."""
+    """Return for each answer whether it is the target, 1 or 0."""
     return [float(a == e.target) for a, e in zip(answers, examples, strict=True)]
 
 
 def texts(examples: list[Example], prefix: str) -> list[str]:
-    """Take the prefix off the sources."""
+    """Remove the prefix from the sources."""
     return [e.source.removeprefix(prefix) for e in examples]
 
 
 def word_counts(train: list[Example], prefix: str) -> AnswerAll:
-    """Fit a logistic regression on word counts; gives a function from examples to answers."""
+    """Fit a logistic regression on word counts; return a function from examples to answers."""
     vectorizer = CountVectorizer()
     counts = vectorizer.fit_transform(texts(train, prefix))
     model = LogisticRegression(max_iter=1000).fit(counts, [e.target for e in train])
@@ -78,13 +78,9 @@ def word_counts(train: list[Example], prefix: str) -> AnswerAll:
 def judge_class(
     name: str, ask_model: AnswerAll, train: list[Example], unseen: list[Example]
 ) -> dict[str, Any]:
-    """Compare the model with the majority class and the word counts, on unseen groups and on seen.
+    """Compare "genre" or "sentiment" with majority class and word counts, unseen groups and seen.
 
-    Args:
-        name: "genre" or "sentiment".
-        ask_model: A function from examples to the model's answers.
-        train: Training examples.
-        unseen: The questions.
+    `ask_model` is a function from examples to the model's answers; `unseen` are the questions.
     """
     counted = word_counts(train, TASKS[name].prefix)
     majority = Counter(e.target for e in train).most_common(1)[0][0]
@@ -154,7 +150,7 @@ def judge_reversal(answers: list[str], examples: list[Example]) -> dict[str, Any
 
 
 def frequent_capitals(plot: str, n: int) -> str:
-    """Give the n most frequent capitalised words that the plot never writes small, as they come."""
+    """Return the n most frequent capitalised words, never in lower case, in the plot's order."""
     words = [word.strip(".,;:!?()\"'") for word in plot.split()]
     counts = Counter(w for w in words if w[:1].isupper() and w.lower() not in set(words))
     best = [word for word, _ in counts.most_common(n)]
@@ -212,16 +208,13 @@ def judge_fill(model: T5, tokenizer: SubwordTokenizer, n: int, *, seed: int) -> 
 def judge_prefixes(
     ask_texts: Callable[[list[str]], list[str]], unseen: dict[str, list[Example]], n: int
 ) -> dict[str, Any]:
-    """Put every prefix, and none, before review sentences and passages of plays.
+    """Put every prefix, and none, before n review sentences and n passages of plays.
 
-    Args:
-        ask_texts: A function from sources to the model's answers.
-        unseen: The questions of each task.
-        n: Texts of each kind.
+    `ask_texts` is a function from sources to the model's answers.
 
     Returns:
-        For each kind of text and prefix ("" = none), the shares of answers that are a sentiment,
-        a genre or something else; and the answers to some texts under every prefix.
+        For each kind of text and prefix ("" = none), the shares of answers that are a sentiment, a
+        genre or something else; and the answers to some texts under every prefix.
     """
     result: dict[str, Any] = {"n": n, "shares": {}, "examples": []}
     for name in ("sentiment", "genre"):
@@ -235,7 +228,7 @@ def judge_prefixes(
 
 
 def _kinds(answers: list[str]) -> dict[str, float]:
-    """Give the shares of answers that are a sentiment, a genre, or something else."""
+    """Return the shares of answers that are a sentiment, a genre, or something else."""
     shares = {
         "sentiment": mean([float(a in SENTIMENTS) for a in answers]),
         "genre": mean([float(a in GENRES.values()) for a in answers]),

@@ -4,17 +4,17 @@
 Writes data/runs/text_to_text.json, and the model to data/checkpoints/t5_tasks.safetensors. Two arms
 are trained on the same mixture, for as many steps in windows of 64 tokens: one goes on from the
 book's T5 ("t5_subwords", with smaller steps and dropout), which is the model that is stored; the
-other starts from random weights. One seed each; the intervals speak of the unseen questions, not
-of other trainings.
+other starts from random weights. One seed each; the intervals are over the unseen questions, not
+over trainings.
 Unseen are the plays, films and words of the test split; for genre, where a split has one play of
 each, those of the validation split too, on which nothing was chosen.
 
-Beside each answer stands what could embarrass it: the majority class and a logistic regression on
-word counts (scikit-learn's defaults), the source itself, the first words of a plot, its most
-frequent capitalised words, and the most frequent word of a title.
+Baselines for each answer: the majority class and a logistic regression on word counts
+(scikit-learn's defaults), the source itself, the first words of a plot, its most frequent
+capitalised words, and the most frequent word of a title.
 
-Option --quick trains for a few steps on a few
-examples, prints what it would record, and writes nothing.
+Option --quick trains for a few steps on a few examples, prints what it would record, and writes
+nothing.
 """
 
 import argparse
@@ -76,10 +76,8 @@ N_ASKED = {"reverse": 1000, "genre": 1200, "sentiment": 2000, "title": 1000}
 class Plan:
     """How much is trained and asked."""
 
-    n_steps: int | None = None
-    """Of each stage; None = as STAGES says."""
-    n_train: int | None = None
-    """Training examples of each task; None = all."""
+    n_steps: int | None = None  # of each stage; None = as STAGES says
+    n_train: int | None = None  # training examples of each task; None = all
     n_asked: Mapping[str, int] = field(default_factory=lambda: N_ASKED)
     n_fill: int = 600
     n_prefix_texts: int = 300
@@ -91,7 +89,7 @@ class Plan:
         return cls(20, 200, dict.fromkeys(N_ASKED, 24), n_fill=10, n_prefix_texts=12, keep=False)
 
     def stages(self, arm: str) -> list[tuple[int, int, int, float, float]]:
-        """Give the stages of an arm."""
+        """Return the stages of an arm."""
         return [(*s[:2], self.n_steps or s[2], *s[3:]) for s in STAGES[arm]]
 
 
@@ -118,17 +116,10 @@ def train_model(
     arm: str, tokenizer: SubwordTokenizer, examples: dict[str, list[Example]], stages: Any,
     cache: ArmCache,
 ) -> tuple[T5, list[float]]:  # fmt: skip
-    """Train on the mixture, stage by stage.
+    """Train "pre-trained" or "from scratch" on the mixture, stage by stage.
 
-    Args:
-        arm: "pre-trained" or "from scratch".
-        tokenizer: The vocabulary.
-        examples: Training examples of each supervised task.
-        stages: As one of STAGES.
-        cache: Keeps the state of an interrupted training.
-
-    Returns:
-        The model in evaluation mode, and the mean training loss of every hundred steps, in nats.
+    `stages` are as one of STAGES; `cache` keeps the state of an interrupted training. Returns the
+    model in evaluation mode, and the mean training loss of every hundred steps, in nats.
     """
     model = start_model(arm, tokenizer)
     ids, generator = split_ids(tokenizer, "train"), Generator().manual_seed(1000 + SEED)
@@ -168,7 +159,7 @@ def train_model(
 
 
 def make_card(arm: str, stages: Any, train: dict[str, list[Example]]) -> dict[str, Any]:
-    """Say how the model was made."""
+    """Describe how the model was made."""
     return {
         "start": START if arm == "pre-trained" else "random weights",
         "dropout_prob": DROPOUT_PROB[arm],
@@ -194,7 +185,7 @@ def answer(model: T5, tokenizer: SubwordTokenizer, sources: list[str]) -> list[s
 
 
 def asker(model: T5, tokenizer: SubwordTokenizer) -> Callable[[list[Example]], list[str]]:
-    """Give a function that lets a model answer examples."""
+    """Return a function that lets a model answer examples."""
     return lambda examples: answer(model, tokenizer, [e.source for e in examples])
 
 
@@ -228,7 +219,7 @@ def run_arm(
     plan: Plan,
     cache: ArmCache,
 ) -> tuple[T5, dict[str, Any], dict[str, Any]]:
-    """Train an arm and ask it everything; gives the model, its card and its scores."""
+    """Train an arm and ask it everything; return the model, its card and its scores."""
     stages, cpu_started = plan.stages(arm), time.process_time()
     model, losses = train_model(arm, tokenizer, train, stages, cache)
     card = {

@@ -92,7 +92,7 @@ class Plan:
         return cls(1e9, 40, 40, 20, 8, n_rounds=(1, 4), source=hmm_infilling.Plan.quick())
 
     def sizes(self) -> dict[str, int]:
-        """Write the numbers of questions as the record has them."""
+        """Return the numbers of questions as the record has them."""
         names = ("n_middles", "n_text", "n_greedy", "n_written")
         return {name: getattr(self, name) for name in names}
 
@@ -103,14 +103,9 @@ def load(name: str) -> Any:
 
 
 def train_arm(start: GPT, arm: str, seed: int, ids: Tensor, budget: float) -> GPT:
-    """Train a copy of a GPT on.
+    """Train a copy of a GPT further, as an arm of ARMS, for a budget of operations.
 
-    Args:
-        start: Its weights are copied.
-        arm: A key of ARMS.
-        seed: Seed of the batches.
-        ids: int64 (L,), the training plays.
-        budget: Operations.
+    `ids` are int64 (L,), the training plays; `seed` is of the batches.
     """
     model = GPT(start.config)
     model.load_state_dict(start.state_dict())
@@ -138,7 +133,7 @@ def train_arm(start: GPT, arm: str, seed: int, ids: Tensor, budget: float) -> GP
 
 
 def n_steps(model: GPT, budget: float) -> int:
-    """Say how many steps a budget of operations buys."""
+    """Return how many steps a budget of operations buys."""
     step = TRAINING * RECIPE["batch_size"] * gpt_flops(model, RECIPE["seq_len"])
     return max(8, round(budget / step))
 
@@ -150,8 +145,10 @@ def ask_middles(
 
     Args:
         model: A GPT (given the prompt of `pretrain_lab.infilling.fill_in_the_middle` too), a BERT
-        or a T5. ids: int64 (L,), the test plays. length: Tokens in the middle. n: Number of
-        windows. order: Of the parts in a GPT's prompt.
+            or a T5.
+        ids: int64 (L,), the test plays.
+        length: Tokens in the middle.
+        order: Of the parts in a GPT's prompt.
 
     Returns:
         Bits per token of each middle, by what was read; the end, where it has to be written, in
@@ -178,14 +175,12 @@ def ask_greedy(model: GPT, ids: Tensor, length: int, n: int, order: str) -> dict
     """Let a GPT write middles greedily, from the left and with both sides in the prompt.
 
     Args:
-        model: A GPT.
         ids: int64 (L,), the test plays.
         length: Tokens in the middle; the model is not asked where to stop.
-        n: Number of windows.
         order: Of the parts in the prompt.
 
     Returns:
-        Share of right first tokens and of right middles, for both ways.
+        Share of correct first tokens and of correct middles, for both ways.
     """
     windows = windows_of(ids, n, seed=37, seq_len=WINDOW)
     answers = windows[:, START : START + length]
@@ -227,16 +222,7 @@ def ask_arm(model: GPT, ids: Tensor, plan: Plan, order: str) -> dict[str, Any]:
 
 
 def study_infilling(ids: dict[str, Tensor], seeds: list[int], plan: Plan) -> dict[str, Any]:
-    """Train both arms, ask them, and ask the three recorded models the same.
-
-    Args:
-        ids: Tokens of each split.
-        seeds: Seeds of the batches.
-        plan: How much is trained and asked.
-
-    Returns:
-        What is written to the file.
-    """
+    """Train all arms for each seed, ask them, and ask the three recorded models the same."""
     start = load("gpt")
     runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in ARMS}
     shown: dict[str, list[dict[str, str]]] = {}
@@ -292,7 +278,7 @@ def study_infilling(ids: dict[str, Tensor], seeds: list[int], plan: Plan) -> dic
 def middles(
     runs: dict[str, list[dict[str, Any]]], recorded: dict[str, Any], length: str
 ) -> dict[str, Any]:
-    """Put the middles of one length together, in bits per token."""
+    """Combine the middles of one length, in bits per token."""
     found: dict[str, dict[str, list[list[float]]]] = {
         arm: {
             key: [r["middles"][length][key] for r in runs[arm]] for key in ("left", "both", "end")

@@ -3,8 +3,8 @@
 
 Two tasks on windows of unseen plays: the continuation (the first quarter is given) and the middle
 (a quarter in the middle is missing). Judges that read from the left give bits per token: an n-gram
-model, which has nothing in common with either writer, and the GPT, which judges its own samples
-kindly. Few bits alone mean little, for a text that repeats itself is easy to predict: read them
+model, which has nothing in common with either writer, and the GPT, which is biased towards its own
+samples. Few bits alone mean little, since a text that repeats itself is easy to predict: read them
 beside the bits of the real text, and beside the share of different pairs and triples of tokens.
 """
 
@@ -41,18 +41,18 @@ N_EXAMPLES = 3
 
 
 def distinct(rows: Tensor, n: int) -> float:
-    """Give the share of different n-grams among all n-grams of texts (N, T)."""
+    """Return the share of different n-grams among all n-grams of texts (N, T)."""
     grams = rows.unfold(1, n, 1).reshape(-1, n)
     return len(torch.unique(grams, dim=0)) / len(grams)
 
 
 def repeats(rows: Tensor) -> float:
-    """Give the share of tokens that equal the one before them."""
+    """Return the share of tokens that equal the one before them."""
     return (rows[:, 1:] == rows[:, :-1]).double().mean().item()
 
 
 def written(model: Any, windows: Tensor, task: str, style: dict[str, Any], n_rounds: int) -> Tensor:
-    """Let a model fill what a task hides; int64, the shape of windows.
+    """Let a model fill what a task hides in windows, int64 (N, SEQ_LEN), of the same shape.
 
     Args:
         model: A BERT; or a GPT, which can only continue, so that style and rounds do not matter.
@@ -79,11 +79,8 @@ def written(model: Any, windows: Tensor, task: str, style: dict[str, Any], n_rou
 def judge(text: Tensor, windows: Tensor, task: str, judges: dict[str, Any]) -> dict[str, Any]:
     """Judge texts: bits of what was written (and a little after it), variety, and hits.
 
-    Args:
-        text: int64 (N, SEQ_LEN), the real windows with the hidden part filled.
-        windows: int64 (N, SEQ_LEN), the real ones.
-        task: A key of TASKS.
-        judges: "n-gram" and "gpt".
+    `text` are the real windows, int64 (N, SEQ_LEN), with the hidden part filled; `judges` are
+    "n-gram" and "gpt".
     """
     start, end = TASKS[task]
     until = min(end + N_AFTER, SEQ_LEN)
@@ -103,7 +100,7 @@ def judge(text: Tensor, windows: Tensor, task: str, judges: dict[str, Any]) -> d
 
 
 def interval(values: list[float]) -> list[float]:
-    """Give mean and 95 % bootstrap interval over texts."""
+    """Return mean and 95 % bootstrap interval over texts."""
     items = torch.tensor(values, dtype=torch.float64)
     return list(bootstrap_interval(items, generator=Generator().manual_seed(0)))
 
@@ -113,16 +110,11 @@ def study_generation(
 ) -> dict[str, Any]:
     """Let BERT and GPT write, and judge all they wrote beside the real text.
 
-    Args:
-        bert: A trained BERT.
-        gpt: A trained GPT.
-        ids: Tokens of each split.
-        n: Number of windows.
-        order: Of the n-gram that judges, chosen on the validation plays by the other study.
-        n_rounds: Rounds of unmasking to try; the number of masks is added.
+    `order` is of the n-gram that judges, chosen on the validation plays by the other study; to the
+    rounds of unmasking in `n_rounds` the number of masks is added.
 
     Returns:
-        task -> real, gpt, and for BERT style -> rounds -> what `judge` gives; and examples.
+        task -> real, gpt, and for BERT style -> rounds -> result of `judge`; and examples.
     """
     windows = windows_of(ids["test"], n, seed=40)
     judges = {

@@ -68,7 +68,7 @@ class Plan:
 
 
 def gap_loss(source: HiddenMarkovSource, order: str, plan: Plan) -> Objective:
-    """Make the loss on fresh samples; a batch is plain, or has one gap at a random place."""
+    """Return the loss on fresh samples; a batch is plain, or has one gap at a random place."""
 
     def loss(model: nn.Module, generator: Generator) -> Tensor:
         """Draw texts, perhaps move one token of each to the end, score each next token."""
@@ -111,8 +111,7 @@ class Gaps:
 def run(order: str, seed: int, source: HiddenMarkovSource, plan: Plan) -> Any:
     """Train one GPT.
 
-    Returns:
-        The model; [steps, left, both] along the training, mean nats; and CPU-seconds.
+    Returns the model; [steps, left, both] along the training, mean nats; and CPU-seconds.
     """
     torch.manual_seed(seed)
     model = GPT(
@@ -150,12 +149,7 @@ def run(order: str, seed: int, source: HiddenMarkovSource, plan: Plan) -> Any:
 def study_source(seeds: list[int], plan: Plan) -> dict[str, Any]:
     """Train a GPT for each order and seed, and compare it with the best possible one.
 
-    Args:
-        seeds: Seeds of weights and batches.
-        plan: Size and recipe.
-
-    Returns:
-        The optima; and for each order, losses and gaps to the optima over seeds, and curves.
+    Returns the optima; and for each order, losses and gaps to the optima over seeds, and curves.
     """
     source = random_source(**SOURCE, generator=Generator().manual_seed(SOURCE_SEED))
     gaps = Gaps(source, plan)

@@ -2,9 +2,9 @@
 """Three objectives on a source whose best losses are known exactly (WLD-R4, WLD-F3).
 
 Writes data/runs/known_entropy.json. A GPT, a BERT and a T5 of one width are trained on fresh
-samples of one hidden Markov source, so no text is seen twice and no text is too short: what
-remains between a model's loss and the oracle's is what the model has not learned. Every few steps
-the gap, model minus oracle on the same questions, is computed with an interval over windows.
+samples of one hidden Markov source, so no text is seen twice and no text is too short: what remains
+between a model's loss and the oracle's is what the model has not learned. Every few steps the gap,
+model minus oracle on the same questions, is computed with an interval over windows.
 
 gpt   the next token, after 1..T tokens;
 bert  15 % selected, 80/10/10, and the oracle knows of the corruption;
@@ -109,16 +109,7 @@ def sample_ids(source: HiddenMarkovSource, n: int, seq_len: int, generator: Gene
 
 
 def training_loss(name: str, source: HiddenMarkovSource, plan: Plan) -> Objective:
-    """Make the loss of one objective on fresh samples.
-
-    Args:
-        name: "gpt", "bert" or "t5".
-        source: Where the text comes from.
-        recipe: Batch size and length.
-
-    Returns:
-        A function of model and generator; mean loss in nats per prediction.
-    """
+    """Return the loss of one objective on fresh samples: mean nats per prediction."""
     n, seq_len = plan.batch_size, plan.seq_len
 
     def gpt(model: nn.Module, generator: Generator) -> Tensor:
@@ -148,12 +139,7 @@ def questions(
 ) -> tuple[dict[str, Questions], dict[str, Any]]:
     """Draw the held-out questions of all three, the same for all seeds, and their oracles.
 
-    Args:
-        source: Where the text comes from.
-        recipe: Length and number of windows.
-
-    Returns:
-        The questions by model; and what the source is worth to whom, in nats.
+    Returns the questions by model; and the oracles' losses, in nats, with those of the blanks.
     """
     generator = torch.Generator().manual_seed(7)
     n, seq_len = plan.n_windows, plan.seq_len
@@ -199,7 +185,7 @@ def questions(
 
 
 def blank_losses(source: HiddenMarkovSource, text: Tensor) -> dict[str, Any]:
-    """Say what the middle token of each window costs whom, in nats with intervals.
+    """Return what the middle token of each window costs each model, in nats with intervals.
 
     "masked" is an ideal BERT on the same blanks: it was trained to doubt visible tokens and does
     not know that these are clean.
@@ -224,7 +210,7 @@ def blank_losses(source: HiddenMarkovSource, text: Tensor) -> dict[str, Any]:
 
 
 def taken(scores: Tensor, answers: Tensor) -> Tensor:
-    """Give the log-probability of each answer in float64; (..., V) and (...) to (...)."""
+    """Return the log-probability of each answer in float64; (..., V) and (...) to (...)."""
     log_probs = scores.double().log_softmax(dim=-1)
     return log_probs.gather(-1, answers[..., None])[..., 0]
 
@@ -250,11 +236,10 @@ def new_model(name: str, seed: int, plan: Plan) -> Any:
 def run(
     name: str, seed: int, source: HiddenMarkovSource, asked: Questions, plan: Plan
 ) -> list[list[float]]:
-    """Train one model.
+    """Train one model; return [mean, low, high] of its gap in nats per prediction.
 
-    Returns:
-        [mean, low, high] of its gap in nats per prediction: untrained, and every so many steps
-        on windows of the full length.
+    The first is the untrained model's, the others follow every so many steps on windows of the full
+    length.
     """
     score, oracle, windows = asked
     model = new_model(name, seed, plan)
@@ -290,15 +275,7 @@ def run(
 
 
 def study(seeds: list[int], plan: Plan) -> dict[str, Any]:
-    """Train all three models for each seed, and put the gaps together.
-
-    Args:
-        seeds: Seeds of weights and batches, two to five of them.
-        plan: Sizes and steps.
-
-    Returns:
-        What is written to the file.
-    """
+    """Train all three models for each of two to five seeds, and return the record."""
     source = random_source(**SOURCE, generator=torch.Generator().manual_seed(SOURCE_SEED))
     asked, optimum = questions(source, plan)
     rate = entropy_rate(source, generator=torch.Generator().manual_seed(8))
@@ -334,7 +311,7 @@ def study(seeds: list[int], plan: Plan) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the study and write it, or run the small one and print it."""
+    """Run the study and write it; with `--quick`, run the small one and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=Plan.n_steps)

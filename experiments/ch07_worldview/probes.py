@@ -6,9 +6,9 @@ Two labels that can be derived exactly from the plays, both with balanced classe
 question  does the sentence end in a question mark? (its final mark is removed)
 swapped   were two neighbouring tokens exchanged? Words without order cannot tell.
 
-The sentences come from the speeches, 5 to 40 tokens each; those that the probe is fitted on from
-the training plays, its strength C is chosen on the validation plays, and the score is taken on the
-test plays. A sentence that occurs in two splits is dropped from the later one.
+The sentences come from the speeches, 5 to 40 tokens each. The probe is fitted on the training
+plays, its strength C is chosen on the validation plays, and the score is taken on the test plays. A
+sentence that occurs in two splits is dropped from the later one.
 """
 
 import re
@@ -39,12 +39,7 @@ Task = dict[str, tuple[list[Tensor], np.ndarray]]
 
 
 def sentences(split: str, seen: set[str]) -> list[tuple[Tensor, str]]:
-    """List the sentences of a split that are new, with the mark that ended each.
-
-    Args:
-        split: "train", "validation" or "test".
-        seen: Sentences met so far; the new ones are added.
-    """
+    """List the new sentences of a split, with the mark that ended each; add them to `seen`."""
     found = []
     for play in load_shakespeare(split):
         for speech in play.speeches:
@@ -79,11 +74,7 @@ def swap_neighbours(ids: Tensor, generator: Generator) -> Tensor:
 
 
 def make_tasks(sizes: dict[str, int]) -> dict[str, Task]:
-    """Make both tasks, the same at each call.
-
-    Args:
-        sizes: Sentences of each split, both classes together.
-    """
+    """Make both tasks, the same at each call; `sizes` count sentences of both classes together."""
     tasks: dict[str, Task] = {"question": {}, "swapped": {}}
     seen: set[str] = set()
     for split, n in sizes.items():
@@ -101,16 +92,12 @@ def make_tasks(sizes: dict[str, int]) -> dict[str, Task]:
 
 @torch.no_grad()
 def states(model: Any, texts: list[Tensor], pooling: str, batch_size: int = 64) -> np.ndarray:
-    """Read sentences with a frozen model and give one vector for each.
+    """Return one vector for each sentence, float32 (N, D), from a frozen model.
 
     Args:
         model: A GPT or a BERT (states that their heads read) or a T5 (states of its encoder).
         texts: int64 (L,) each.
         pooling: "mean" of all states, or the "last" one.
-        batch_size: Sentences at once.
-
-    Returns:
-        float32 (N, D).
     """
     parts = []
     with eval_mode(model):
@@ -132,7 +119,6 @@ def fit_probe(features: dict[str, Any], task: Task, *, scaler: Any) -> dict[str,
 
     Args:
         features: Of each split, (N, n_features).
-        task: The labels.
         scaler: Class of the scaler in front of the probe.
 
     Returns:
@@ -155,15 +141,7 @@ def fit_probe(features: dict[str, Any], task: Task, *, scaler: Any) -> dict[str,
 
 
 def probe_model(model: Any, tasks: dict[str, Task]) -> dict[str, Any]:
-    """Probe a model's states: every task, both ways of pooling.
-
-    Args:
-        model: A GPT, a BERT or a T5, trained or not.
-        tasks: From `make_tasks`.
-
-    Returns:
-        task -> pooling -> what `fit_probe` gives.
-    """
+    """Probe a model's states: task -> pooling ("mean", "last") -> result of `fit_probe`."""
     return {
         name: {
             pooling: fit_probe(
@@ -188,11 +166,7 @@ def words_of(ids: Tensor, how: str) -> str:
 def baseline_probes(tasks: dict[str, Task]) -> dict[str, Any]:
     """Probe what needs no network: the first token, the bag of tokens, tokens and their pairs.
 
-    Args:
-        tasks: From `make_tasks`.
-
-    Returns:
-        task -> baseline -> what `fit_probe` gives, and the share of the larger class.
+    Returns task -> baseline -> result of `fit_probe`, and the share of the larger class.
     """
     result: dict[str, Any] = {}
     for name, task in tasks.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Questions that a GPT, a BERT and a T5 are all asked, on the same windows of unseen plays.
+"""Questions asked of a GPT, a BERT and a T5, on the same windows of unseen plays.
 
 Blanks: the middle token of a window. Spans: its middle tokens, and its last ones. Each model has
 one home question: BERT the blank, T5 the middle span, GPT the last span (the text so far). All
@@ -44,22 +44,16 @@ TWO_SIDED_ORDERS = ((1, 1), (2, 1), (1, 2), (2, 2))
 
 @dataclass(frozen=True)
 class Numbers:
-    """How much is asked."""
+    """How many questions are asked."""
 
-    n_blanks: int = 1500
-    """Single blanks."""
-    n_curve: int = 500
-    """The first of them, asked along the training."""
-    n_rescored: int = 300
-    """The first of them, for which the GPT scores a shortlist."""
-    n_exact: int = 16
-    """The first of them, for which it scores the whole vocabulary (seed 0)."""
+    n_blanks: int = 1500  # single blanks
+    n_curve: int = 500  # the first of them, asked along the training
+    n_rescored: int = 300  # the first of them, for which the GPT scores a shortlist
+    n_exact: int = 16  # the first of them, for which it scores the whole vocabulary (seed 0)
     n_candidates: int = 128
-    n_right: int = 16
-    """Tokens to the right that the GPT explains."""
+    n_right: int = 16  # tokens to the right that the GPT explains
     n_spans: int = 600
-    n_text: int = 600
-    """Windows whose second half is scored from the left."""
+    n_text: int = 600  # windows whose second half is scored from the left
 
     @classmethod
     def quick(cls) -> "Numbers":
@@ -77,16 +71,13 @@ def windows_of(ids: Tensor, n: int, *, seed: int, seq_len: int = SEQ_LEN) -> Ten
 
 
 def blank_guess(model: Any, windows: Tensor, reach: int = MIDDLE) -> Tensor:
-    """Give a model's own distribution for the middle token, in one pass.
+    """Return a model's own log-probabilities for the middle token, (N, V), in one pass.
 
     Args:
         model: A GPT (left side alone), a BERT ([MASK]) or a T5 (a sentinel).
         windows: int64 (N, SEQ_LEN).
         reach: Tokens on each side that the model may read, as far as there are any: half of the
             longest text that it has been trained on.
-
-    Returns:
-        Log-probabilities, float (N, V).
     """
     near = windows[:, MIDDLE - reach : MIDDLE + reach]
     places = torch.full((len(windows),), reach)
@@ -98,12 +89,12 @@ def blank_guess(model: Any, windows: Tensor, reach: int = MIDDLE) -> Tensor:
 
 
 def answer_bits(log_probs: Tensor, windows: Tensor) -> Tensor:
-    """Give -log2 P of the middle tokens, float64 (N,)."""
+    """Return -log2 P of the middle tokens, float64 (N,)."""
     return -log_probs.double().gather(1, windows[:, MIDDLE, None])[:, 0] / math.log(2)
 
 
 def answer_hits(log_probs: Tensor, windows: Tensor) -> Tensor:
-    """Say where the middle token is the best guess, float64 (N,) of 0 and 1."""
+    """Mark where the middle token is the best guess, float64 (N,) of 0 and 1."""
     return (log_probs.argmax(dim=1) == windows[:, MIDDLE]).double()
 
 
@@ -115,13 +106,11 @@ def better_guesses(
     A GPT explains the right side; a T5 is told that one token is missing. BERT reads all of it.
 
     Args:
-        model: The model.
         windows: int64 (N, SEQ_LEN).
         guess: float (N, V), from `blank_guess`.
-        numbers: How much is asked.
 
     Returns:
-        Log-probabilities by name, float64 (N, V), for the first blanks only in the case of GPT.
+        Log-probabilities by name, float64 (N, V); of a GPT for the first `n_rescored` blanks only.
     """
     if isinstance(model, BERT):
         return {}
@@ -143,16 +132,12 @@ def better_guesses(
 
 
 def exact_guess(model: Any, windows: Tensor, guess: Tensor, n_right: int) -> Tensor:
-    """Rescore the whole vocabulary by Bayes' rule, with a GPT or a T5.
+    """Rescore the whole vocabulary by Bayes' rule, with a GPT or a T5: log-probabilities (N, V).
 
     Args:
-        model: The model.
         windows: int64 (N, SEQ_LEN).
         guess: float (N, V), from `blank_guess`.
         n_right: Tokens to the right that a GPT explains.
-
-    Returns:
-        Log-probabilities, float64 (N, V).
     """
     everything = torch.arange(guess.shape[1]).expand(len(guess), -1)
     parts = []
@@ -169,16 +154,9 @@ def exact_guess(model: Any, windows: Tensor, guess: Tensor, n_right: int) -> Ten
 def ask_whole(
     models: dict[str, Any], ids: Tensor, n: int, numbers: Numbers
 ) -> dict[str, list[float]]:
-    """Ask the first blanks with the whole vocabulary rescored, which takes minutes.
+    """Rescore the whole vocabulary for the first n blanks, which takes minutes: bits by answer.
 
-    Args:
-        models: "gpt", "bert" and "t5", one seed.
-        ids: int64 (L,), the test plays.
-        n: Number of blanks.
-        numbers: How much is asked otherwise.
-
-    Returns:
-        Bits of each blank for every way of answering.
+    `models` are "gpt", "bert" and "t5" of one seed; `ids` are int64 (L,), the test plays.
     """
     windows = numbers.blanks(ids)[:n]
     found: dict[str, list[float]] = {}
@@ -193,16 +171,10 @@ def ask_whole(
 
 
 def ask_blanks(model: Any, ids: Tensor, numbers: Numbers, *, exact: bool) -> dict[str, Any]:
-    """Ask a model the single blanks.
+    """Ask a model the single blanks: for each way of answering, bits and hits of each blank.
 
-    Args:
-        model: A trained model.
-        ids: int64 (L,), the test plays.
-        numbers: How much is asked.
-        exact: Whether a GPT also scores the whole vocabulary for a few of them.
-
-    Returns:
-        For each way of answering, bits and hits of each blank.
+    `ids` are int64 (L,), the test plays. With `exact`, a GPT also scores the whole vocabulary for a
+    few blanks.
     """
     windows = numbers.blanks(ids)
     guess = blank_guess(model, windows)
@@ -215,7 +187,7 @@ def ask_blanks(model: Any, ids: Tensor, numbers: Numbers, *, exact: bool) -> dic
 
 
 def scored(log_probs: Tensor, windows: Tensor) -> dict[str, list[float]]:
-    """Give bits and hits of the first blanks, one for each row of log_probs."""
+    """Return bits and hits of the first blanks, one for each row of log_probs."""
     asked = windows[: len(log_probs)]
     return {
         "bits": answer_bits(log_probs, asked).tolist(),
@@ -224,16 +196,10 @@ def scored(log_probs: Tensor, windows: Tensor) -> dict[str, list[float]]:
 
 
 def ask_spans(model: Any, ids: Tensor, n: int) -> dict[str, list[float]]:
-    """Ask a model for four tokens in a row: in the middle of a window, and at its end.
+    """Ask for four tokens in a row in each of n windows, "middle" and "last": bits per token.
 
-    Args:
-        model: A trained model.
-        ids: int64 (L,), the test plays.
-        n: Number of windows.
-
-    Returns:
-        Bits per token of each span, "middle" and "last"; of a T5 also what the end of the span
-        costs, in bits per span.
+    `ids` are int64 (L,), the test plays. For a T5, also what the end of the span costs, in bits per
+    span.
     """
     windows = windows_of(ids, n, seed=32)
     places = {"middle": (MIDDLE, MIDDLE + SPAN_LEN), "last": (SEQ_LEN - SPAN_LEN, SEQ_LEN)}
@@ -264,7 +230,7 @@ def in_bits(log_probs: Tensor) -> list[float]:
 
 
 def count_guess(model: Any, windows: Tensor) -> Tensor:
-    """Give a count model's distribution for the middle token, float64 (N, V)."""
+    """Return a count model's distribution for the middle token, float64 (N, V)."""
     parts = []
     for rows in windows.split(250):
         left, right = rows[:, MIDDLE - 4 : MIDDLE].numpy(), rows[:, MIDDLE + 1 :][:, :4].numpy()
@@ -279,14 +245,9 @@ def count_guess(model: Any, windows: Tensor) -> Tensor:
 
 
 def count_models(ids: dict[str, Tensor], n: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Fit the count models, their orders chosen on blanks of the validation plays.
+    """Fit the count models by name, their orders chosen on n blanks of the validation plays.
 
-    Args:
-        ids: Tokens of each split.
-        n: Number of validation blanks.
-
-    Returns:
-        The models by name; and the bits of each order tried.
+    Also returns the bits of each order tried.
     """
     windows = windows_of(ids["validation"], n, seed=34)
     train, size = ids["train"].numpy(), TOKENIZER.vocab_size
@@ -306,15 +267,10 @@ def count_models(ids: dict[str, Tensor], n: int) -> tuple[dict[str, Any], dict[s
 
 
 def ask_counts(models: dict[str, Any], ids: Tensor, numbers: Numbers) -> dict[str, Any]:
-    """Ask the count models what the networks are asked, as far as they can answer.
+    """Ask the models of `count_models` what the networks are asked, as far as they can answer.
 
-    Args:
-        models: From `count_models`.
-        ids: int64 (L,), the test plays.
-        numbers: How much is asked.
-
-    Returns:
-        Blanks of all three; spans and text of the n-gram from the left.
+    `ids` are int64 (L,), the test plays. Returns blanks of all three; spans and text of the n-gram
+    from the left.
     """
     windows = numbers.blanks(ids)
     blanks = {name: scored(count_guess(model, windows), windows) for name, model in models.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Put the runs of a study together: means over seeds, and two kinds of intervals.
+"""Combine the runs of a study: means over seeds, and two kinds of intervals.
 
 Over seeds (Student's t): what another training would give on the same questions. Over items
 (bootstrap of the mean over seeds): what other questions would give. The first is wide because the
@@ -20,10 +20,9 @@ def mean(values: list[float]) -> float:
 
 
 def over_items(runs: list[list[float]]) -> dict[str, Any]:
-    """Give mean and both intervals: over seeds (Student's t), and over items (bootstrap).
+    """Return mean and both intervals: over seeds (Student's t), and over items (bootstrap).
 
-    Args:
-        runs: For each seed, one number per item, the same items in the same order.
+    `runs` has for each seed one number per item, the same items in the same order.
     """
     items = torch.tensor(runs, dtype=torch.float64)
     generator = torch.Generator().manual_seed(0)
@@ -35,7 +34,7 @@ def over_items(runs: list[list[float]]) -> dict[str, Any]:
 
 
 def no_seeds(items: list[float]) -> dict[str, Any]:
-    """Give mean and interval over items of a baseline, which has no seed."""
+    """Return mean and interval over items of a baseline, which has no seed."""
     generator = torch.Generator().manual_seed(0)
     found = bootstrap_interval(torch.tensor(items), generator=generator)
     return {"mean": found[0], "over_items": list(found), "n_items": len(items)}
@@ -44,13 +43,7 @@ def no_seeds(items: list[float]) -> dict[str, Any]:
 def judge_blanks(
     runs: dict[str, list[Any]], counts: dict[str, Any], n_first: int
 ) -> dict[str, Any]:
-    """Put the blanks together: all of them, and the first ones, which every way has answered.
-
-    Args:
-        runs: Of every model.
-        counts: From `ask_counts`.
-        n_first: How many blanks every way has answered.
-    """
+    """Combine the blanks: all of them, and the first `n_first`, which every way has answered."""
     ways: dict[str, dict[str, list[list[float]]]] = {}
     for name, results in runs.items():
         for way in results[-1]["blanks"]:
@@ -78,7 +71,7 @@ def judge_blanks(
 
 
 def judged(way: dict[str, list[list[float]]], n: int | None) -> dict[str, Any]:
-    """Give bits and top-1 of the first n blanks (None = of all that were asked)."""
+    """Return bits and top-1 of the first n blanks (None = of all that were asked)."""
     return {
         key: over_items([run[:n] for run in runs]) if len(runs) > 1 else no_seeds(runs[0][:n])
         for key, runs in way.items()
@@ -86,7 +79,7 @@ def judged(way: dict[str, list[list[float]]], n: int | None) -> dict[str, Any]:
 
 
 def difference(first: list[list[float]], second: list[list[float]]) -> dict[str, Any]:
-    """Give the paired difference on the blanks that both have answered, in bits."""
+    """Return the paired difference on the blanks that both have answered, in bits."""
     n = min(len(first[0]), len(second[0]))
     if len(first) == 1:
         first = first * len(second)
@@ -98,7 +91,7 @@ def difference(first: list[list[float]], second: list[list[float]]) -> dict[str,
 
 
 def judge_spans(runs: dict[str, list[Any]], counts: dict[str, Any]) -> dict[str, Any]:
-    """Put the spans together: name -> model -> bits per token."""
+    """Combine the spans: name -> model -> bits per token."""
     result: dict[str, Any] = {}
     for name in ("middle", "last"):
         result[name] = {
@@ -112,7 +105,7 @@ def judge_spans(runs: dict[str, list[Any]], counts: dict[str, Any]) -> dict[str,
 
 
 def judge_probes(runs: dict[str, list[Any]], baselines: dict[str, Any]) -> dict[str, Any]:
-    """Put the probes together: task -> model -> pooling -> accuracy over seeds."""
+    """Combine the probes: task -> model -> pooling -> accuracy over seeds."""
     result: dict[str, Any] = {}
     for task in baselines:
         result[task] = {"baselines": baselines[task]}
@@ -129,13 +122,9 @@ def judge_probes(runs: dict[str, list[Any]], baselines: dict[str, Any]) -> dict[
 
 
 def judge_whole(found: dict[str, list[float]]) -> dict[str, Any]:
-    """Put the answers of one seed together that rescore the whole vocabulary.
+    """Combine the answers of one seed from `ask_whole`, which rescore the whole vocabulary.
 
-    Args:
-        found: From `ask_whole`.
-
-    Returns:
-        For each way, bits with their interval over blanks; and its paired difference to BERT.
+    Returns, for each way, bits with their interval over blanks; and its paired difference to BERT.
     """
     return {
         "bits": {way: no_seeds(values) for way, values in found.items()},

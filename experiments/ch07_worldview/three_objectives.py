@@ -128,10 +128,8 @@ class Plan:
 
     budget: float = BUDGET
     numbers: Numbers = field(default_factory=Numbers)
-    n_whole: int = 150
-    """Blanks for which seed 0 rescores the whole vocabulary."""
-    n_sentences: Mapping[str, int] = field(default_factory=lambda: N_SENTENCES)
-    """Of the probes, by split."""
+    n_whole: int = 150  # blanks for which seed 0 rescores the whole vocabulary
+    n_sentences: Mapping[str, int] = field(default_factory=lambda: N_SENTENCES)  # of the probes
     keep: bool = True
 
     @classmethod
@@ -157,7 +155,7 @@ def new_model(name: str, seed: int) -> Any:
 
 
 def make_loss(name: str, ids: Tensor, stage: dict[str, Any]) -> Objective:
-    """Make the objective of a model on random windows of a text, as a stage has them."""
+    """Return the objective of a model on random windows of a text, as a stage has them."""
     batch: dict[str, Any] = {key: stage[key] for key in ("batch_size", "seq_len")}
     if name == "gpt":
         return CausalLM(ids, **batch)
@@ -167,21 +165,16 @@ def make_loss(name: str, ids: Tensor, stage: dict[str, Any]) -> Objective:
 
 
 def noise_of(stage: dict[str, Any]) -> dict[str, Any]:
-    """Say how much T5's text is cut in a stage."""
+    """Return how much of T5's text is corrupted in a stage."""
     return NOISE["t5"] | stage.get("noise", {})
 
 
 def step_cost(model: Any, stage: dict[str, Any]) -> dict[str, float]:
-    """Say what one step of training costs and gives.
+    """Return what one step of training costs and yields.
 
-    Args:
-        model: A GPT, a BERT or a T5.
-        stage: Its batch_size B and seq_len T, in tokens of text, and for T5 its noise.
-
-    Returns:
-        Operations, forward and backward; tokens of text read; predictions, of which those of a
-        BERT are the expected number and those of a T5 include sentinels and end; and predicted
-        tokens of text.
+    `stage` has batch_size B, seq_len T in tokens of text, and for T5 its noise. The result has
+    operations (forward and backward), tokens of text read, predictions (of a BERT the expected
+    number; of a T5 with sentinels and end), and predicted tokens of text.
     """
     batch_size, seq_len = stage["batch_size"], stage["seq_len"]
     flops: float
@@ -205,15 +198,7 @@ def step_cost(model: Any, stage: dict[str, Any]) -> dict[str, float]:
 
 
 def planned_stages(name: str, budget: float) -> list[dict[str, Any]]:
-    """Turn shares of the budget into steps.
-
-    Args:
-        name: The model.
-        budget: Operations of the whole training.
-
-    Returns:
-        The stages of the recipe with their numbers of steps and the cost of each step.
-    """
+    """Turn shares of the budget, in operations, into steps; add the cost of a step to each."""
     model = new_model(name, 0)
     stages = []
     for stage in RECIPES[name]["stages"]:
@@ -241,7 +226,7 @@ class Curve:
         self.seconds = 0.0
 
     def __call__(self, model: nn.Module) -> float:
-        """Give the mean bits of the blanks, read as far as the model has been trained."""
+        """Return the mean bits of the blanks, read as far as the model has been trained."""
         started = time.process_time()
         with torch.no_grad(), eval_mode(model):
             guess = blank_guess(model, self.windows, self.reach)
@@ -260,16 +245,9 @@ def fit_stage(
     evaluate: Callable[[nn.Module], float] | None = None,
     evaluate_every: int = 1,
 ) -> History:
-    """Train a model for one stage of its plan.
+    """Train a model for one stage of `planned_stages` on tokens, int64 (N,).
 
-    Args:
-        name: "gpt", "bert" or "t5".
-        model: The model.
-        ids: Tokens to train on, int64 (N,).
-        stage: One of `planned_stages`.
-        generator: Source of windows and corruption.
-        evaluate: As in `fit`.
-        evaluate_every: As in `fit`.
+    `generator` draws windows and corruption; `evaluate` and `evaluate_every` are as in `fit`.
     """
     return fit(
         model,
@@ -290,14 +268,7 @@ def fit_stage(
 def train(name: str, seed: int, ids: dict[str, Tensor], plan: Plan) -> tuple[Any, Any]:
     """Train one model for the budget of a plan.
 
-    Args:
-        name: "gpt", "bert" or "t5".
-        seed: Seed of weights and batches.
-        ids: Tokens of each split.
-        plan: How much is trained and asked.
-
-    Returns:
-        The model; and its curve, losses and CPU-seconds (without the questions).
+    Returns the model; and its curve, losses and CPU-seconds (without the questions).
     """
     model, generator = new_model(name, seed), Generator().manual_seed(1000 + seed)
     curve, losses = Curve(ids["test"], plan.numbers), []
@@ -327,7 +298,7 @@ def _recent(losses: list[float]) -> float:
 
 @torch.no_grad()
 def own_loss(name: str, model: nn.Module, ids: Tensor) -> float:
-    """Give a model's own loss on 20 fixed batches of unseen plays, in nats per prediction."""
+    """Return a model's own loss on 20 fixed batches of unseen plays, in nats per prediction."""
     loss = make_loss(name, ids, {"batch_size": 32, "seq_len": SEQ_LEN})
     generator = Generator().manual_seed(36)
     with eval_mode(model):
@@ -337,18 +308,7 @@ def own_loss(name: str, model: nn.Module, ids: Tensor) -> float:
 def run(
     name: str, seed: int, ids: dict[str, Tensor], tasks: dict[str, Task], plan: Plan
 ) -> dict[str, Any]:
-    """Train one model and ask it everything; the weights of seed 0 are stored.
-
-    Args:
-        name: "gpt", "bert" or "t5".
-        seed: Seed of weights and batches.
-        ids: Tokens of each split.
-        tasks: Of the probes.
-        plan: How much is trained and asked.
-
-    Returns:
-        What the record is made of, as JSON values.
-    """
+    """Train one model and ask it everything; store the weights of seed 0; return JSON values."""
     model, result = train(name, seed, ids, plan)
     result["own_loss"] = own_loss(name, model, ids["test"])
     result["blanks"] = ask_blanks(model, ids["test"], plan.numbers, exact=seed == 0)
@@ -389,16 +349,7 @@ def gather(
 ) -> dict[str, Any]:
     """Make the record of all runs.
 
-    Args:
-        runs: For each model, its runs in the order of the seeds.
-        ids: Tokens of each split.
-        tasks: Of the probes.
-        seeds: The seeds.
-        whole: From `ask_whole`, with the models of seed 0.
-        plan: How much was trained and asked.
-
-    Returns:
-        What is written to the file.
+    `runs` has those of each model in the order of the seeds; `whole` is from `ask_whole`, seed 0.
     """
     models, tried = count_models(ids, plan.numbers.n_blanks)
     counts = ask_counts(models, ids["test"], plan.numbers)

@@ -53,10 +53,8 @@ class Plan:
     play: int | None = None
     train: int | None = None
     reviews: int | None = None
-    tune: int = 200_000
-    """Of the validation plays that choose the adaptive order."""
-    coded: int = 400
-    """Of those that are really coded."""
+    tune: int = 200_000  # of the validation plays that choose the adaptive order
+    coded: int = 400  # of those that are really coded
     keep: bool = True
 
     @classmethod
@@ -138,12 +136,9 @@ def model_bytes(train: str) -> dict[str, Any]:
 
 
 def break_even(n_bytes: float, rival: float, own: float) -> float | None:
-    """Give the number of characters after which a model's bytes are paid; None = never.
+    """Return the number of characters after which a model's bytes are paid; None = never.
 
-    Args:
-        n_bytes: Size of the model.
-        rival: Bits per character of the way without a model.
-        own: Bits per character of the model.
+    `rival` and `own` are bits per character without and with the model.
     """
     return 8 * n_bytes / (rival - own) if rival > own else None
 
@@ -170,7 +165,6 @@ def judge_counts(
     """Code the text with counts: frozen or learning, having read the training plays or not.
 
     Args:
-        cache: Keeps each way when it is done.
         ids: The characters from 0, int64 (L,), of "text" and "train".
         ends: Places after the plays of the text.
         n_symbols: V.
@@ -196,7 +190,7 @@ def judge_counts(
 
 
 def pay_for(sizes: dict[str, Any], ways: dict[str, Any]) -> dict[str, Any]:
-    """Say of each model and each rival without a model after how many characters it has paid."""
+    """Return for each model and each rival without one after how many characters it pays off."""
     return {
         model: {
             rival: break_even(
@@ -216,7 +210,6 @@ def study(texts: dict[str, Any], n_coded: int, cache: ArmCache) -> dict[str, Any
     Args:
         texts: "plays" as a list, "train", "validation" and "reviews" as strings.
         n_coded: Characters that are really coded.
-        cache: Keeps each way when it is done.
     """
     text, train = "\n".join(texts["plays"]), texts["train"]
     ends = np.cumsum([len(play) + 1 for play in texts["plays"]]).tolist()

@@ -29,22 +29,18 @@ Counts = Callable[[Sequence[int]], list[int]]
 def counts_of(probs: Tensor) -> list[int]:
     """Round probabilities (V,) to counts of about SCALE in all, none below 1.
 
-    A symbol with count 0 could not be coded at all. Decoder and encoder must find the very same
-    counts, so both must compute the probabilities in the same way.
+    A symbol with count 0 could not be coded at all. Decoder and encoder need identical counts, so
+    both must compute the probabilities in the same way.
     """
     counts: list[int] = ((probs.double() * SCALE).floor().long() + 1).tolist()
     return counts
 
 
 def gpt_counts(model: GPT, n_special: int) -> Counts:
-    """Let a character GPT predict, one position at a time, from at most its context.
+    """Return predictions of a character GPT, one position at a time, from at most its context.
 
-    Args:
-        model: In evaluation mode.
-        n_special: Special ids, which precede the characters and are never coded.
-
-    Returns:
-        Characters so far, counted from 0 → counts; before the first one all are alike.
+    They map the characters so far, counted from 0, to counts; before the first, all are alike. The
+    `n_special` special ids precede the characters and are never coded.
     """
     limit, n_symbols = model.config.max_len, model.config.vocab_size - n_special
 
@@ -60,14 +56,10 @@ def gpt_counts(model: GPT, n_special: int) -> Counts:
 
 
 def encode(symbols: Sequence[int], predict: Counts) -> tuple[int, int]:
-    """Code symbols as a whole number of n bits: the digits of a point in their interval.
+    """Code symbols 0..V-1 as a whole number of n bits: the digits of a point in their interval.
 
-    Args:
-        symbols: Numbers 0..V-1.
-        predict: Gives counts for the next symbol.
-
-    Returns:
-        The code and n, the smallest number of bits that is sure to name a point of the interval.
+    Returns the code and n, the smallest number of bits that is sure to name a point of the
+    interval.
     """
     low, width, whole = 0, 1, 1  # the interval [low, low + width) of 0..whole
     for place, symbol in enumerate(symbols):
@@ -79,14 +71,7 @@ def encode(symbols: Sequence[int], predict: Counts) -> tuple[int, int]:
 
 
 def decode(code: int, n_bits: int, length: int, predict: Counts) -> list[int]:
-    """Give back the symbols of `encode`.
-
-    Args:
-        code: The whole number.
-        n_bits: Its length.
-        length: How many symbols were coded.
-        predict: The same predictions.
-    """
+    """Return the `length` symbols of `encode` from its code, with the same predictions."""
     symbols: list[int] = []
     low, width, whole = 0, 1, 1
     for _ in range(length):
@@ -104,13 +89,7 @@ def decode(code: int, n_bits: int, length: int, predict: Counts) -> list[int]:
 
 
 def code_for_real(name: str, slug: str, n_chars: int) -> dict[str, Any]:
-    """Write the start of one play as bits and read it back.
-
-    Args:
-        name: A recorded character GPT.
-        slug: Of a test play.
-        n_chars: How many characters.
-    """
+    """Write the first characters of a test play as bits with a recorded GPT, and read them back."""
     model, tokenizer = load_model(name)
     n_special = len(tokenizer.special_ids)
     play = next(play for play in load_shakespeare("test") if play.slug == slug)
@@ -134,12 +113,9 @@ def code_for_real(name: str, slug: str, n_chars: int) -> dict[str, Any]:
 
 @torch.inference_mode()
 def true_surprise(model: GPT, ids: Tensor, n_special: int) -> float:
-    """Sum -log2 p over the text, with the coder's contexts but without its rounding.
+    """Sum -log2 p over the text, int64 (L,), with the coder's contexts but without its rounding.
 
-    Args:
-        model: A GPT in evaluation mode.
-        ids: int64 (L,), the text.
-        n_special: Special ids, which get no share of the probability.
+    The `n_special` special ids get no share of the probability.
     """
     limit, total = model.config.max_len, math.log2(model.config.vocab_size - n_special)
     for place in range(1, len(ids)):

@@ -37,15 +37,14 @@ FILES: dict[str, Callable[[bytes], bytes]] = {
 
 
 def code_lengths(model: GPT, ids: Tensor, n_symbols: int) -> Tensor:
-    """Give the surprise of every token of a text, each from at least half a context if there is.
+    """Return the surprisal of every token, float64 (L,) bits.
+
+    A token has at least half a context before it, if there is so much.
 
     Args:
         model: A GPT in evaluation mode.
         ids: int64 (L,), longer than the model's context.
         n_symbols: How many tokens the first one could have been; nothing predicts it.
-
-    Returns:
-        float64 (L,), bits.
     """
     limit = model.config.max_len
     half = limit // 2
@@ -62,16 +61,13 @@ def code_lengths(model: GPT, ids: Tensor, n_symbols: int) -> Tensor:
 def adaptive_lengths(
     ids: np.ndarray, order: int, n_symbols: int, before: np.ndarray | None = None
 ) -> np.ndarray:
-    """Code a text with counts that learn from what was sent already, as a receiver can too.
+    """Code a text with counts that learn from what was sent already: float64 (L,) bits.
 
     Args:
         ids: int64 (L,), symbols from 0.
         order: Of Kneser-Ney.
         n_symbols: V.
         before: int64 (M,), a text that sender and receiver have read; None = nothing.
-
-    Returns:
-        float64 (L,), bits of every symbol.
     """
     known = np.empty(0, dtype=np.int64) if before is None else before
     text, done, parts = np.concatenate([known, ids]), len(known), []

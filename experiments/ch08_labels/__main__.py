@@ -52,15 +52,9 @@ def open_cache(name: str, plan: Plan) -> ArmCache:
 
 
 def attempt(name: str, plan: Plan, place: int, n: int, seed: int, split: str) -> dict[str, Any]:
-    """Run one training.
+    """Run one training of an arm, with n labels, and judge it on a split.
 
-    Args:
-        name: The arm.
-        plan: How much is trained and asked.
-        place: Which of the arm's settings.
-        n: Number of labels.
-        seed: Seed of the run.
-        split: Where it is judged.
+    `place` is which of the arm's settings.
     """
     outcome = run(ARMS[name], ARMS[name].grid[place], n, seed, split, plan)
     share, seconds = outcome.hits.float().mean().item(), outcome.cpu_seconds
@@ -76,13 +70,7 @@ def attempt(name: str, plan: Plan, place: int, n: int, seed: int, split: str) ->
 
 
 def complete(name: str, plan: Plan, seeds: list[int], *, train: bool = True) -> dict[str, Any]:
-    """Give what the settings and the runs of an arm gave, and run what is missing.
-
-    Args:
-        name: The arm.
-        plan: How much is trained and asked.
-        seeds: Seeds of the runs.
-        train: Whether to run what is missing.
+    """Return what the settings and the runs of an arm gave, running what is missing if `train`.
 
     Returns:
         "tried" holds the accuracies on the validation films by number of labels and place of the
@@ -96,7 +84,7 @@ def complete(name: str, plan: Plan, seeds: list[int], *, train: bool = True) -> 
         used = {n: n for n in used}
 
     def get(place: int, n: int, seed: int, split: str) -> dict[str, Any]:
-        """Give one training."""
+        """Return one training."""
         compute = partial(attempt, name, plan, place, n, seed, split)
         found: dict[str, Any] = cache.get(f"{n} {place} {seed} {split}", compute if train else None)
         return found
@@ -120,11 +108,7 @@ def complete(name: str, plan: Plan, seeds: list[int], *, train: bool = True) -> 
 
 
 def seeds_of(name: str, asked: Sequence[int] | None) -> list[int]:
-    """Give the seeds of an arm for which there is a model.
-
-    Args:
-        name: The arm.
-        asked: Seeds from the command line; None = the arm's own.
+    """Return the seeds of an arm for which there is a model; `asked` None = the arm's own.
 
     Raises:
         FileNotFoundError: A mini model is missing.

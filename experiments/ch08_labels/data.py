@@ -17,16 +17,16 @@ from pretrain_lab.hub.tokenizers import load_published_tokenizer
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
 N_LABELS = (32, 128, 512, 2048, 9242)  # the last one: all sentences of the training films
+# Number of labels → seeds with which the settings are tried.
 TUNED_AT = {128: (100, 101), 2048: (100,), 9242: (100,)}
-"""Numbers of labels at which the settings are tried, and with which seeds."""
+# Number of labels → the number at which its setting was chosen.
 USED = {32: 128, 128: 128, 512: 2048, 2048: 2048, 9242: 9242}
-"""Which of the choices serves each number of labels."""
 MAX_LEN = 128  # tokens; no sentence is longer
 
 
 @cache
 def _spread(split: str, n: int | None) -> tuple[Review, ...]:
-    """Take n evenly spaced sentences of a split, None = all."""
+    """Take n evenly spaced sentences of a split; None = all."""
     reviews = load_reviews(split)
     step = max(1, len(reviews) // (n or len(reviews)))
     return tuple(reviews[::step][:n])
@@ -40,18 +40,18 @@ def _encoded(split: str, n: int | None, reader: str) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class Sentences:
-    """Labelled sentences of three splits: all, or as many as asked for, spread over the films."""
+    """Labelled sentences of three splits: all (None), or as many as given, spread over films."""
 
     train: int | None = None
     validation: int | None = None
     test: int | None = None
 
     def of(self, split: str) -> tuple[Review, ...]:
-        """Give the sentences of a split."""
+        """Return the sentences of a split."""
         return _spread(split, getattr(self, split))
 
     def labels(self, split: str) -> Tensor:
-        """Give the labels of a split, int64 (N,): 1 = fresh, 0 = rotten."""
+        """Return the labels of a split, int64 (N,): 1 = fresh, 0 = rotten."""
         return torch.tensor([review.label for review in self.of(split)])
 
     def films(self, split: str) -> list[str]:
@@ -59,11 +59,7 @@ class Sentences:
         return [review.film for review in self.of(split)]
 
     def subset(self, n: int, seed: int) -> list[int]:
-        """Draw places in `of("train")`; those of a smaller n are the first of a larger one.
-
-        Args:
-            n: Number of labels.
-            seed: Seed of the draw.
+        """Draw n places in `of("train")`; those of a smaller n are the first of a larger one.
 
         Raises:
             ValueError: More labels than there are.
@@ -71,27 +67,17 @@ class Sentences:
         return draw_nested(len(self.of("train")), n, 5000 + seed)
 
     def encoded(self, split: str, reader: str) -> list[Tensor]:
-        """Encode the sentences of a split for one kind of model, int64 (T_i,) each.
-
-        Args:
-            split: "train", "validation" or "test".
-            reader: "mini", "book" or "published".
-        """
+        """Encode a split for a "mini", "book" or "published" model, int64 (T_i,) each."""
         return _encoded(split, getattr(self, split), reader)
 
     def uncut(self, split: str) -> Tensor:
-        """Say which sentences of a split the mini models read whole, bool (N,)."""
+        """Mark which sentences of a split the mini models read whole, bool (N,)."""
         lengths = [len(TOKENIZER.encode(review.sentence)) for review in self.of(split)]
         return torch.tensor(lengths) <= SEQ_LEN - 2
 
 
 def draw_nested(n_all: int, n: int, seed: int) -> list[int]:
-    """Draw places; with the same seed those of a smaller n are the first of a larger one.
-
-    Args:
-        n_all: Number of places.
-        n: How many are drawn.
-        seed: Seed of the draw.
+    """Draw n of n_all places; with the same seed a smaller n gives the first of a larger one.
 
     Raises:
         ValueError: More than there are, or none.
@@ -105,26 +91,17 @@ def draw_nested(n_all: int, n: int, seed: int) -> list[int]:
 
 @cache
 def tokenizer_of(reader: str) -> SubwordTokenizer:
-    """Load the vocabulary of a kind of model once.
-
-    Args:
-        reader: "mini", "book" or "published".
-    """
+    """Load the vocabulary of a "mini", "book" or "published" model once."""
     if reader == "published":
         return load_published_tokenizer("bert-base-uncased")
     return load_tokenizer("book_wordpiece") if reader == "book" else TOKENIZER
 
 
 def read_text(text: str, reader: str) -> Tensor:
-    """Encode a sentence as a kind of model met texts in its pre-training.
+    """Encode a sentence, int64 (T,), as a kind of model met texts in its pre-training.
 
-    Args:
-        text: One sentence.
-        reader: "mini": between two [SEP], at most SEQ_LEN tokens; "book" and "published": [CLS],
-            the pieces, [SEP], at most MAX_LEN tokens.
-
-    Returns:
-        int64 (T,).
+    `reader` "mini": between two [SEP], at most SEQ_LEN tokens; "book" and "published": [CLS], the
+    pieces, [SEP], at most MAX_LEN tokens.
     """
     tokenizer, mini = tokenizer_of(reader), reader == "mini"
     pieces = tokenizer.encode(text)[: (SEQ_LEN if mini else MAX_LEN) - 2]

@@ -33,9 +33,8 @@ class Plan:
     curve: Mapping[str, int] = field(default_factory=lambda: {"n": 2048, "points": 8, "every": 4})
     """Learning curves: at how many labels, how many points, every which test sentence is asked."""
     used: Mapping[int, int] = field(default_factory=lambda: USED)
-    """For each number of labels, the one whose chosen setting it takes."""
-    seeds: tuple[int, ...] | None = None
-    """None = each method's own."""
+    """Number of labels → the one whose chosen setting it takes."""
+    seeds: tuple[int, ...] | None = None  # None = each method's own
     n_resamples: int = 2000
     keep: bool = True
 
@@ -77,17 +76,14 @@ class Arm:
     """One method."""
 
     title: str
-    group: str
-    """ "words", "frozen" or "fine-tuned"."""
-    backbone: str | None
-    """None, "random", a mini model's name, "book", "random_book" or "minilm"."""
+    group: str  # "words", "frozen" or "fine-tuned"
+    backbone: str | None  # None, "random", a mini model's name, "book", "random_book" or "minilm"
     grid: list[Setting]
-    """The settings that are tried."""
     seeds: tuple[int, ...] = (0, 1, 2)
 
     @property
     def reader(self) -> str:
-        """Say how sentences are encoded for it."""
+        """Return how sentences are encoded for it."""
         found = {"minilm": "published", "book": "book", "random_book": "book"}
         return found.get(self.backbone or "", "mini")
 

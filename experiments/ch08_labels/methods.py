@@ -46,27 +46,20 @@ from pretrain_lab.hub.weights import from_pretrained
 
 @dataclass
 class Outcome:
-    """What one training gave."""
+    """The result of one training."""
 
-    hits: Tensor
-    """bool (N,): which sentences of the split were answered right."""
-    cpu_seconds: float
-    """Of the training, without the answers."""
+    hits: Tensor  # bool (N,): which sentences of the split were answered right
+    cpu_seconds: float  # of the training, without the answers
     curve: dict[str, list[float]] = field(default_factory=dict)
     """steps, cpu_seconds and accuracy, when asked for."""
 
 
 def run(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
-    """Train a method on n labels and ask it all sentences of a split.
+    """Train a method on n labels and ask it all sentences of "validation" or "test".
 
-    Args:
-        arm: The method.
-        setting: One of its grid.
-        n: Number of labels.
-        seed: Seed of the subset, of new weights and of batches; mini models and the untrained
-            encoder have another backbone for each, where 100 counts as 0, 101 as 1.
-        split: "validation" or "test".
-        plan: How much is trained and asked.
+    `setting` is one of the arm's grid. `seed` is of the subset, of new weights and of batches; mini
+    models and the untrained encoder have another backbone for each, where 100 counts as 0, 101 as
+    1.
 
     Returns:
         Hits, CPU-seconds and, for a fine-tuned arm at 2,048 labels on the test films, the curve.
@@ -93,9 +86,8 @@ def run_words(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: P
 def load_backbone(name: str, seed: int) -> Any:
     """Make the encoder that an arm starts from, a new copy at each call.
 
-    Args:
-        name: "random", "bert", "gpt", "t5", "book", "random_book" or "minilm".
-        seed: Of its initial weights or of its pre-training; book_bert and MiniLM are single.
+    `name` is "random", "bert", "gpt", "t5", "book", "random_book" or "minilm"; `seed` is of its
+    initial weights or of its pre-training (book_bert and MiniLM are single).
     """
     if name == "random":
         return new_model("bert", 500 + seed)
@@ -111,7 +103,7 @@ def load_backbone(name: str, seed: int) -> Any:
 
 
 def pad_id_of(arm: Arm) -> int:
-    """Give the padding id of the vocabulary that an arm reads."""
+    """Return the padding id of the vocabulary that an arm reads."""
     return tokenizer_of(arm.reader).pad_id
 
 
@@ -155,7 +147,7 @@ class Watch:
         self.started = time.process_time()
 
     def __call__(self, model: nn.Module) -> float:
-        """Give the accuracy, and note the CPU-seconds of training so far."""
+        """Return the accuracy, and note the CPU-seconds of training so far."""
         started = time.process_time()
         self.seconds.append(started - self.started - self.asking)
         assert isinstance(model, TextClassifier)
@@ -182,8 +174,7 @@ def tune(
         setting: Holds the learning rate.
         n_steps: Number of updates.
         seed: Seed of batches and dropout.
-        evaluate: As in `fit`.
-        evaluate_every: As in `fit`.
+        evaluate: As in `fit`, and so is `evaluate_every`.
     """
     return fit(
         model,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The record of the label study: what was found of the arms, with intervals."""
+"""The record of the label study: results of the arms, with intervals."""
 
 from dataclasses import asdict
 from typing import Any
@@ -45,15 +45,7 @@ PAIRS = (
 
 
 def make_record(found: dict[str, dict[str, Any]], plan: Plan) -> dict[str, Any]:
-    """Make the record of some arms.
-
-    Args:
-        found: For each arm, its trials ("tried") and its runs ("runs").
-        plan: How much was trained and asked.
-
-    Returns:
-        What is written to the file.
-    """
+    """Make the record of some arms from their trials ("tried") and runs ("runs")."""
     scores = {name: scores_of(one, plan.sentences.films("test")) for name, one in found.items()}
     return {
         "question": "How many labels is pre-training worth?",
@@ -90,7 +82,7 @@ def make_record(found: dict[str, dict[str, Any]], plan: Plan) -> dict[str, Any]:
 
 
 def describe_data(sentences: Sentences) -> dict[str, Any]:
-    """Count sentences and films, and say what a constant answer scores."""
+    """Count sentences and films, and score a constant answer."""
     splits = ("train", "validation", "test")
     fresh = {split: sentences.labels(split).float().mean().item() for split in splits}
     larger = int(fresh["train"] >= 0.5)
@@ -106,7 +98,7 @@ def describe_data(sentences: Sentences) -> dict[str, Any]:
 
 
 def hits_of(found: dict[str, Any], n: str) -> dict[int, Array]:
-    """Give the hits of every seed at n labels, (N,) of 0 and 1."""
+    """Return the hits of every seed at n labels, (N,) of 0 and 1."""
     return {
         int(seed): np.array([float(hit) for hit in one["hits"]])
         for seed, one in sorted(found["runs"][n].items(), key=lambda item: int(item[0]))
@@ -150,14 +142,7 @@ def draws_for(n_seeds: int, plan: Plan) -> Draws:
 
 
 def judge(name: str, found: dict[str, Any], scores: ArmScores, plan: Plan) -> dict[str, Any]:
-    """Describe one arm: what it is, what was tried, how well it did.
-
-    Args:
-        name: The arm.
-        found: Its trials and runs.
-        scores: Its hits by film.
-        plan: How much was trained and asked.
-    """
+    """Describe one arm: what it is, what was tried, how well it did; `scores` are hits by film."""
     arm, draws = ARMS[name], draws_for(len(scores.seeds), plan)
     tuned = {n: sorted(t.items(), key=lambda item: int(item[0])) for n, t in found["tried"].items()}
     return {
@@ -196,7 +181,7 @@ def judge(name: str, found: dict[str, Any], scores: ArmScores, plan: Plan) -> di
 def details(
     found: dict[str, Any], n: str, seeds: list[int], sentences: Sentences
 ) -> dict[str, Any]:
-    """Give the accuracy of each seed, the mean of the two recalls, and that on whole sentences."""
+    """Return each seed's accuracy, the mean of the two recalls, and that on whole sentences."""
     fresh, whole = sentences.labels("test").numpy() == 1, sentences.uncut("test")
     all_hits = hits_of(found, n)
     hits = np.stack([all_hits[seed] for seed in seeds])
@@ -227,14 +212,14 @@ def size_of(name: str, sentences: Sentences) -> dict[str, Any]:
 
 
 def compare(first: ArmScores, second: ArmScores, plan: Plan) -> dict[str, Any]:
-    """Give the difference of two arms at each number of labels, on the seeds of both."""
+    """Return the difference of two arms at each number of labels, on the seeds of both."""
     seeds = sorted(set(first.seeds) & set(second.seeds))
     one, other, draws = first.rows(seeds), second.rows(seeds), draws_for(len(seeds), plan)
     return {str(n): difference(one[n], other[n], draws) for n in one if n in other}
 
 
 def worths(arm: ArmScores, reference: ArmScores, plan: Plan) -> dict[str, Any]:
-    """Say for each number of labels how many times as many the reference needs."""
+    """Return for each number of labels how many times as many the reference needs."""
     seeds = sorted(set(arm.seeds) & set(reference.seeds))
     one, other, draws = arm.rows(seeds), reference.rows(seeds), draws_for(len(seeds), plan)
     return {str(n): worth(one, other, n, draws) for n in one}

@@ -39,12 +39,11 @@ from experiments.ch09_finetuning.methods import (
 from experiments.ch09_finetuning.record import record
 from experiments.common.memory import ArmCache
 
-Get = Callable[..., Any]
-"""Gives the result of an arm: its name, a function and what the function takes."""
+Get = Callable[..., Any]  # name, function and arguments → the arm's result, computed or kept
 
 
 def tried_rates(get: Get, plan: Plan, name: str) -> dict[float, dict[str, Any]]:
-    """Tune by a method at each of its learning rates and ask the validation films."""
+    """Fine-tune by a method at each of its learning rates and ask the validation films."""
     return {
         lr: get(f"{name} {lr:g} tuning", run_method, plan, name, lr, TUNING_SEED, "validation")
         for lr in METHODS[name].rates[: plan.n_rates]
@@ -58,7 +57,7 @@ def chosen_rate(get: Get, plan: Plan, name: str) -> float:
 
 
 def study_methods(get: Get, plan: Plan) -> dict[str, Any]:
-    """Tune by every method, three seeds each; two of them with curves."""
+    """Fine-tune by every method, three seeds each; two of them with curves."""
     found = {}
     for name in METHODS:
         tried, lr = tried_rates(get, plan, name), chosen_rate(get, plan, name)
@@ -73,7 +72,7 @@ def study_methods(get: Get, plan: Plan) -> dict[str, Any]:
 
 
 def study_passes(get: Get, plan: Plan) -> dict[str, Any]:
-    """Tune on few labels with few passes and with more; and random weights for longer."""
+    """Fine-tune on few labels with few passes and with more; train random weights for longer."""
     lr = chosen_rate(get, plan, "full")
     few = {
         str(n): [get(f"{n} passes seed {seed}", run_few, plan, n, lr, seed) for seed in SEEDS]
@@ -90,7 +89,7 @@ def study_peft(get: Get, plan: Plan) -> dict[str, Any]:
 
 
 def study_forgetting(get: Get, plan: Plan) -> dict[str, Any]:
-    """Tune the book's BERT by three methods and ask it the plays again."""
+    """Fine-tune the book's BERT by three methods and ask it the plays again."""
     run = partial(forgetting.run, plan)
     found: dict[str, Any] = {"before": get("forget before", forgetting.bits_before, plan)}
     for method, rates in forgetting.RATES.items():

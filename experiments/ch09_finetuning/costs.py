@@ -38,10 +38,9 @@ def batch(n: int) -> dict[str, torch.Tensor]:
 
 
 def take_steps(name: str) -> float:
-    """Make some steps of a method, and give the process's peak in megabytes (of 2^20 bytes).
+    """Make some steps of a method, and return the process's peak in megabytes (of 2^20 bytes).
 
-    Args:
-        name: A key of METHODS, or READ_ONLY for passes without gradients.
+    `name` is a key of METHODS, or READ_ONLY for passes without gradients.
     """
     model = make_model(METHODS["full" if name == READ_ONLY else name], 0)
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -69,7 +68,7 @@ def peaks(names: Sequence[str]) -> dict[str, float]:
 
 @torch.no_grad()
 def milliseconds(model: nn.Module, n: int, n_passes: int) -> float:
-    """Give the median processor time of reading n texts."""
+    """Return the median processor time of reading n texts."""
     times, given = [], batch(n)
     for _ in range(n_passes if n == 1 else 4):
         started = time.process_time()

@@ -2,8 +2,8 @@
 """What fine-tuning on reviews makes the book's BERT forget of the plays.
 
 Asked before and after: tokens of unseen plays, 15 % hidden, by the masked-LM head, which the
-classifier never uses. A part of each method's cost can be taken back: without its adapters a model
-tuned by LoRA is what it was.
+classifier never uses. Part of each method's cost can be undone: without its adapters a model
+fine-tuned by LoRA is what it was.
 """
 
 import copy
@@ -65,7 +65,7 @@ def play_blanks(n_windows: int) -> tuple[Tensor, Tensor]:
 
 
 def play_bits(bert: Any, n_windows: int) -> list[float]:
-    """Give the bits per hidden token of each window of the plays."""
+    """Return the bits per hidden token of each window of the plays."""
     ids, labels = play_blanks(n_windows)
     log_probs, answers = masked_log_probs(bert, ids, labels)
     losses = -log_probs[torch.arange(len(answers)), answers]
@@ -76,7 +76,7 @@ def play_bits(bert: Any, n_windows: int) -> list[float]:
 
 
 def bits_before(plan: Plan) -> list[float]:
-    """Give the bits of the plays' windows before any tuning."""
+    """Return the bits of the plays' windows before any fine-tuning."""
     return play_bits(original()[0], plan.n_windows)
 
 
@@ -91,14 +91,9 @@ def texts_of(sentences: Sentences, split: str) -> tuple[list[Tensor], Tensor]:
 
 
 def run(plan: Plan, method: str, lr: float, seed: int, split: str) -> dict[str, Any]:
-    """Tune by one method, ask the reviews of a split and the plays.
+    """Fine-tune by a key of RATES, and ask the plays and the reviews of "validation" or "test".
 
-    Args:
-        plan: How many labels, and what is asked.
-        method: A key of RATES.
-        lr: Learning rate.
-        seed: Of labels, head and batches.
-        split: "validation" or "test", of the reviews.
+    `seed` is of labels, head and batches.
     """
     torch.manual_seed(seed)
     bert, tokenizer = copy.deepcopy(original()[0]), original()[1]

@@ -2,7 +2,7 @@
 """What the labels are worth: leaks between splits, noise, copies, weights, augmentation.
 
 What needs many repetitions is done on the frozen vectors of the published encoder and on words, by
-logistic regression; noise and augmentation are repeated with everything tuned.
+logistic regression; noise and augmentation are repeated with full fine-tuning.
 """
 
 from collections.abc import Sequence
@@ -38,12 +38,11 @@ Array = NDArray[np.float64]
 FLIPPED = 0.2
 STRENGTHS = (0.001, 0.01, 0.1, 1.0)
 RARE, DROPPED = 0.1, 0.1
-KINDS = ("noisy", "augmented")
-"""What is changed in the labels or sentences of a tuned model: see `tuned_on`."""
+KINDS = ("noisy", "augmented")  # see `tuned_on`
 
 
 def read_vector(output: Any, example: Any, row: int) -> list[float]:
-    """Give the vector that the head would read, where the head is the identity."""
+    """Return the vector that the head would read, where the head is the identity."""
     vector: list[float] = output["logits"][row].tolist()
     return vector
 
@@ -75,7 +74,7 @@ class Pool(NamedTuple):
         )
 
     def score(self, model: Any, places: NDArray[np.int64] | None = None) -> float:
-        """Give the accuracy on test sentences; None = on all."""
+        """Return the accuracy on test sentences; None = on all."""
         asked = slice(None) if places is None else places
         return float(model.score(self.x["test"][asked], self.y["test"][asked]))
 
@@ -97,7 +96,7 @@ def read_pool(sentences: Sentences, n_labels: int) -> Pool:
 
 
 def strength(plan: Plan) -> float:
-    """Give the regression's strength."""
+    """Return the regression's strength."""
     return read_pool(plan.pool, plan.n_labels).strength
 
 
@@ -107,7 +106,7 @@ def draw(n_all: int, n: int, seed: int) -> NDArray[np.int64]:
 
 
 def halves(films: list[str], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Cut each film's sentences into two random halves; an odd one goes to the second."""
+    """Split each film's sentences into two random halves; an odd one goes to the second."""
     rng = np.random.default_rng(seed)
     first, second = [], []
     for film in sorted(set(films)):
@@ -120,9 +119,8 @@ def halves(films: list[str], seed: int) -> tuple[NDArray[np.int64], NDArray[np.i
 def film_leak(plan: Plan) -> dict[str, Any]:
     """Train on as many sentences of other films, or of the very films that are asked.
 
-    Returns:
-        For vectors and for words: hits on each film for each draw, of both trainings; and how
-        many sentences of each film were asked.
+    Returns, for vectors and for words, hits on each film for each draw, of both trainings; and how
+    many sentences of each film were asked.
     """
     films = plan.pool.films("test")
     pool = read_pool(plan.pool, plan.n_labels)
@@ -148,7 +146,7 @@ def film_leak(plan: Plan) -> dict[str, Any]:
 def fit_and_ask(
     plan: Plan, kind: str, split: str, places: NDArray[np.int64], questions: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Fit on sentences of a split and say which test sentences are answered right."""
+    """Fit on sentences of a split and mark which test sentences are answered right."""
     pool = read_pool(plan.pool, plan.n_labels)
     if kind == "vectors":
         chosen = pool.fit(places, split).predict(pool.x["test"][questions])
@@ -191,7 +189,7 @@ def copies(plan: Plan) -> dict[str, Any]:
 
 
 def noise_frozen(plan: Plan) -> dict[str, dict[str, list[float]]]:
-    """Compare n right labels with 2n of which a share is flipped, on frozen vectors."""
+    """Compare n correct labels with 2n of which a share is flipped, on frozen vectors."""
     pool = read_pool(plan.pool, plan.n_labels)
     result = {}
     for n in plan.noisy_n:
@@ -245,14 +243,10 @@ def dropped(review: Review, generator: Generator) -> Review:
 
 
 def tuned_on(plan: Plan, kind: str, lr: float, seed: int) -> dict[str, Any]:
-    """Tune everything on changed labels or sentences.
+    """Fine-tune everything on changed labels or sentences; `seed` is of everything.
 
-    Args:
-        plan: How many labels, and what is asked.
-        kind: "noisy" (twice the labels, a share flipped) or "augmented" (each sentence and a copy
-            without some of its words); both take as many steps as clean labels alone.
-        lr: Learning rate.
-        seed: Of everything.
+    `kind` is "noisy" (twice the labels, a share flipped) or "augmented" (each sentence and a copy
+    without some of its words); both take as many steps as clean labels alone.
     """
     generator = Generator().manual_seed(7000 + seed)
     n = 2 * plan.n_labels if kind == "noisy" else plan.n_labels

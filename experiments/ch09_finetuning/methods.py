@@ -55,21 +55,17 @@ class Plan:
     n_labels: int = 256
     n_epochs: int = 4
     n_few: int = 64
-    few_epochs: tuple[int, int] = (4, 16)
-    """Few labels, and passes over them."""
+    few_epochs: tuple[int, int] = (4, 16)  # passes over the few labels
     asked: Sentences = field(default_factory=lambda: Sentences(validation=400, test=1000))
-    n_rates: int | None = None
-    """How many of the learning rates are tried; None = all."""
+    n_rates: int | None = None  # how many of the learning rates are tried; None = all
     pool: Sentences = field(default_factory=Sentences)
     """What frozen vectors are made of."""
     n_draws: int = 20
     noisy_n: tuple[int, ...] = (128, 512, 2048)
-    n_asked: int = 1000
-    """Sentences of a draw with copies."""
+    n_asked: int = 1000  # sentences of a draw with copies
     forget_labels: int = 512
     forget_epochs: int = 3
-    n_windows: int = 400
-    """Windows of the plays that may be forgotten."""
+    n_windows: int = 400  # of the plays that may be forgotten
     heads: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: HEAD_SIZES)
     """Passages and questions of each split."""
     memory: tuple[str, ...] = (READ_ONLY, "probe", "bitfit", "lora", "last two", "full")
@@ -97,8 +93,7 @@ class Method:
     title: str
     patterns: tuple[str, ...]
     rates: tuple[float, ...]
-    start: str = "published"
-    """ "published", or "random": the same sizes, new weights."""
+    start: str = "published"  # or "random": the same sizes, new weights
     adapters: bool = False
 
 
@@ -122,12 +117,12 @@ def published() -> tuple[Any, Any]:
 
 
 def pad_id() -> int:
-    """Give the id that fills short texts."""
+    """Return the id that fills short texts."""
     return int(published()[1].pad_token_id)
 
 
 def new_encoder(start: str = "published") -> Any:
-    """Give a copy of the published encoder, or one of its sizes with weights drawn anew."""
+    """Return a copy of the published encoder, or one of the same sizes with random weights."""
     encoder, _ = published()
     copy = type(encoder)(encoder.config, add_pooling_layer=False)
     if start == "published":
@@ -136,12 +131,7 @@ def new_encoder(start: str = "published") -> Any:
 
 
 def make_model(method: Method, seed: int) -> nn.Module:
-    """Build a classifier and open what the method trains.
-
-    Args:
-        method: What is trained.
-        seed: Of all new weights.
-    """
+    """Build a classifier and open what the method trains; `seed` is of all new weights."""
     torch.manual_seed(seed)
     model = SentenceClassifier(new_encoder(method.start), 2)
     if method.adapters:
@@ -171,7 +161,7 @@ def draw_labelled(n: int, seed: int) -> list[Review]:
 
 
 def hits_of(plan: Plan, model: nn.Module, split: str) -> str:
-    """Say of each asked sentence whether the model is right: a text of 0 and 1."""
+    """Return, as a text of 0 and 1, whether the model is right on each sentence that is asked."""
     examples = encoded(plan.asked, split)
     chosen = predict_hf(model, examples, decode_class, pad_id=pad_id())
     pairs = zip(chosen, examples, strict=True)
@@ -179,7 +169,7 @@ def hits_of(plan: Plan, model: nn.Module, split: str) -> str:
 
 
 def share(hits: str) -> float:
-    """Give the share of ones."""
+    """Return the share of ones."""
     return hits.count("1") / len(hits)
 
 
@@ -193,12 +183,9 @@ def train(
     n_steps: int | None = None,
     evaluate: Callable[[nn.Module], float] | None = None,
 ) -> dict[str, Any]:
-    """Tune a model with the study's recipe.
+    """Fine-tune a model, in place, with the study's recipe.
 
     Args:
-        plan: The number of passes.
-        model: Changed in place.
-        examples: With labels.
         lr: Peak of the learning rate, which rises for a tenth of the steps and falls to 0.
         seed: Of the order of the examples.
         n_steps: None = those of the plan's passes.
@@ -230,15 +217,10 @@ def train(
 def run_method(
     plan: Plan, name: str, lr: float, seed: int, split: str, *, curve: bool = False
 ) -> dict[str, Any]:
-    """Tune by one method and ask a split.
+    """Fine-tune by one method of METHODS and test on "validation" or "test".
 
-    Args:
-        plan: How many labels, and what is asked.
-        name: A key of METHODS.
-        lr: Learning rate.
-        seed: Of labels, new weights and batches.
-        split: "validation" or "test".
-        curve: Whether to ask the validation sentences on the way; the time then counts more.
+    `seed` is of labels, new weights and batches. With `curve`, the validation sentences are also
+    asked on the way; the time then includes that.
     """
     method = METHODS[name]
     model = make_model(method, seed)
@@ -257,13 +239,9 @@ def run_method(
 
 
 def run_few(plan: Plan, n_epochs: int, lr: float, seed: int) -> dict[str, Any]:
-    """Tune everything on few sentences for some passes and ask the test films.
+    """Fine-tune everything on few sentences for `n_epochs` passes and test on the test films.
 
-    Args:
-        plan: How many labels, and what is asked.
-        n_epochs: Passes over the sentences.
-        lr: Learning rate.
-        seed: Of labels, new weights and batches.
+    `seed` is of labels, new weights and batches.
     """
     model = make_model(METHODS["full"], seed)
     examples = encode(draw_labelled(plan.n_few, seed))
@@ -272,12 +250,9 @@ def run_few(plan: Plan, n_epochs: int, lr: float, seed: int) -> dict[str, Any]:
 
 
 def run_longer(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
-    """Tune random weights LONGER times as many steps as every method takes, and ask the test films.
+    """Train random weights for LONGER times as many steps as the methods; ask the test films.
 
-    Args:
-        plan: How many labels, and what is asked.
-        lr: Learning rate.
-        seed: Of labels, new weights and batches.
+    `seed` is of labels, new weights and batches.
     """
     model = make_model(METHODS["random"], seed)
     examples = encode(draw_labelled(plan.n_labels, seed))

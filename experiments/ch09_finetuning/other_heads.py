@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Two more heads on the same encoder: names in unseen plays, and who speaks a line.
 
-Both are tuned at two learning rates; the one that does better on the validation plays is tested.
+Both are fine-tuned at two learning rates; the one that does better on the validation plays is
+tested.
 """
 
 from functools import partial
@@ -94,7 +95,7 @@ def answer_speakers(
 
 
 def run_names(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
-    """Tune at one rate: F1 of whole names on validation plays, and counts for each test passage."""
+    """Fine-tune at one rate: F1 of names on validation plays, and counts for each test passage."""
     _, train_examples = name_examples(plan, "train")
     model, made = tune_head(plan, "names", train_examples, lr, seed)
     known, encoded = name_examples(plan, "validation")
@@ -143,14 +144,14 @@ def name_baselines(plan: Plan) -> dict[str, Any]:
 
 
 def token_f1(written: str, truth: str) -> float:
-    """Give the harmonic mean of the shares of words that two answers have in common."""
+    """Return the harmonic mean of the shares of words that two answers have in common."""
     a, b = written.lower().split(), truth.lower().split()
     shared = sum(min(a.count(word), b.count(word)) for word in set(a))
     return 2 * shared / (len(a) + len(b)) if shared else 0.0
 
 
 def run_speakers(plan: Plan, lr: float, seed: int) -> dict[str, Any]:
-    """Tune at one rate: exact answers on validation plays; exact and F1 for each test question."""
+    """Fine-tune at one rate: exact answers in validation; exact and F1 for each test question."""
     _, train_examples = speaker_examples(plan, "train")
     model, made = tune_head(plan, "speakers", train_examples, lr, seed)
     scores = {}

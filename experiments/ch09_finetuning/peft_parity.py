@@ -26,8 +26,7 @@ from pretrain_lab.finetuning.lora import lora_layers
 def with_peft(ours: nn.Module) -> nn.Module:
     """Build the same classifier with `peft`'s layers, which take over our matrices A.
 
-    Args:
-        ours: The classifier with our adapters, as seed 0 makes it.
+    `ours` has our adapters, as seed 0 makes it.
     """
     from peft import LoraConfig, inject_adapter_in_model
 
@@ -46,7 +45,7 @@ def with_peft(ours: nn.Module) -> nn.Module:
 
 
 def tune(model: nn.Module, batches: list[dict[str, Tensor]], lr: float) -> tuple[Tensor, ...]:
-    """Take one step on each batch, dropout off; give losses, first logits and last logits."""
+    """Take one step on each batch, dropout off; return losses, first logits and last logits."""
     model.eval()
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=lr)
     before, losses = model(**batches[0])["logits"].detach(), []
@@ -60,14 +59,9 @@ def tune(model: nn.Module, batches: list[dict[str, Tensor]], lr: float) -> tuple
 
 
 def gaps(plan: Plan, lr: float) -> dict[str, Any]:
-    """Tune both for some steps and compare.
+    """Train both for some steps and compare.
 
-    Args:
-        plan: The number of steps.
-        lr: Learning rate.
-
-    Returns:
-        Largest differences of the losses and of the logits, and how far the logits moved.
+    Returns largest differences of the losses and of the logits, and how far the logits moved.
     """
     ours = make_model(METHODS["lora"], 0)
     theirs = with_peft(ours)

@@ -29,7 +29,7 @@ N_READINGS = 3
 
 
 def full_model(plan: Plan, lr: float) -> nn.Module:
-    """Tune everything once more, as seed 0 of the method "full" does."""
+    """Fine-tune everything once more, as seed 0 of the method "full" does."""
     model = make_model(METHODS["full"], SEED)
     train(plan, model, encode(draw_labelled(plan.n_labels, SEED)), lr, SEED)
     return model
@@ -83,11 +83,10 @@ def _classes(
 
 
 def reading_mistakes(plan: Plan, lr: float) -> dict[str, Any]:
-    """Read one tuned model in wrong ways: padding not masked, dropout left on.
+    """Read one fine-tuned model in wrong ways: padding not masked, dropout left on.
 
-    Returns:
-        Accuracies, and the shares of sentences whose answer changed: with other neighbours in
-        the batch, or from one reading to the next.
+    Returns accuracies, and the shares of sentences whose answer changed: with other neighbours in
+    the batch, or from one reading to the next.
     """
     model, truth = (
         full_model(plan, lr),
@@ -99,11 +98,11 @@ def reading_mistakes(plan: Plan, lr: float) -> dict[str, Any]:
     ]
 
     def right(found: list[int]) -> float:
-        """Give the share of right answers."""
+        """Return the share of right answers."""
         return sum(a == b for a, b in zip(found, truth, strict=True)) / n
 
     def changed(first: list[int], second: list[int]) -> float:
-        """Give the share of answers that differ."""
+        """Return the share of answers that differ."""
         return sum(a != b for a, b in zip(first, second, strict=True)) / n
 
     model.eval()

@@ -23,12 +23,7 @@ from pretrain_lab.statistics.intervals import percentiles, wilson_interval
 
 
 def record(plan: Plan, found: dict[str, Any]) -> dict[str, Any]:
-    """Put the record together.
-
-    Args:
-        plan: How much was tuned and asked.
-        found: What each of the study's groups gave.
-    """
+    """Make the record from what each of the study's groups gave."""
     films, labels = plan.asked.films("test"), plan.asked.labels("test").numpy()
     full = hits_by_film([r["hits"] for r in found["methods"]["full"]["runs"]], films)
     draws = draw(full[1], len(SEEDS), N_RESAMPLES)
@@ -87,7 +82,7 @@ def method_row(
 
 
 def curve(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Give the losses of all seeds and the validation accuracy on the way, step 0 first."""
+    """Return the losses of all seeds and the validation accuracy on the way, step 0 first."""
     return {
         "losses": [run["losses"] for run in runs],
         "steps": [0, *(step for step, _ in runs[0]["evaluations"])],
@@ -96,7 +91,7 @@ def curve(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def pass_rows(plan: Plan, found: dict[str, Any], films: list[str], draws: Draws) -> dict[str, Any]:
-    """Give the accuracy by the number of passes: on few labels, and of random weights."""
+    """Return the accuracy by the number of passes: on few labels, and of random weights."""
     runs_by_n, longer = found["few"], found["random"]
     hits = {n: hits_by_film([r["hits"] for r in runs], films)[0] for n, runs in runs_by_n.items()}
     few, many = hits
@@ -118,14 +113,14 @@ def pass_rows(plan: Plan, found: dict[str, Any], films: list[str], draws: Draws)
 
 
 def pitfall_rows(found: dict[str, Any], n: int) -> dict[str, Any]:
-    """Give Wilson's intervals for single runs, and the losses as they are."""
+    """Return Wilson's intervals for single runs, and the losses as they are."""
     for name in ("high_rate", "misplaced_labels"):
         found[name]["accuracy"] = list(wilson_interval(round(found[name]["accuracy"] * n), n))
     return {**found, "n_asked": n, "n_seeds": 1}
 
 
 def spread_of(values: list[float]) -> dict[str, float]:
-    """Give the mean over draws, and the range of the middle 90 %."""
+    """Return the mean over draws, and the range of the middle 90 %."""
     low, high = percentiles(values, 0.9)
     return {"mean": float(np.mean(values)), "low": low, "high": high}
 
@@ -176,7 +171,7 @@ def label_rows(
 
 
 def mean_interval(values: Array, *, seed: int = 0) -> dict[str, float]:
-    """Give a mean with its bootstrap interval over rows."""
+    """Return a mean with its bootstrap interval over rows."""
     rng = np.random.default_rng(seed)
     drawn = values[rng.integers(len(values), size=(N_RESAMPLES, len(values)))].mean(axis=1)
     return middle(values.mean(), drawn)
@@ -211,7 +206,7 @@ def forgetting_rows(plan: Plan, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def f1_of(counts: Array) -> Array:
-    """Give F1 from the numbers of names found, there, and both, (..., 3)."""
+    """Compute F1 from the numbers of names found, there, and both, (..., 3)."""
     f1: Array = 2 * counts[..., 2] / np.maximum(counts[..., 0] + counts[..., 1], 1)
     return f1
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The studies of the feature lab: spaces, senses, heads, probes, frozen features.
 
-Run: python -m experiments.ch10_feature_lab        (about 40 CPU-minutes; goes on where it was
-killed)
-     python -m experiments.ch10_feature_lab --quick        (a small trial that writes nothing)
+Run: python -m experiments.ch10_feature_lab    (about 40 CPU-minutes; goes on where it was killed)
+     python -m experiments.ch10_feature_lab --quick    (a small trial that writes nothing)
 
 Writes data/runs/feature_lab.json. No model is trained here; models are loaded one after the other.
 """
@@ -64,7 +63,7 @@ class Plan:
         )  # fmt: skip
 
     def settings(self) -> dict[str, Any]:
-        """Write what the record states."""
+        """Return what the record states."""
         found = asdict(self)
         del found["keep"]
         sizes = {name: dict(zip(SPLITS, found.pop(name), strict=True))
@@ -109,7 +108,7 @@ def runs_of(plan: Plan) -> dict[str, Callable[[], Any]]:
 
 
 def gather(results: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """Put the arms together by study: "probes minilm" becomes ["probes"]["minilm"]."""
+    """Group the arms by study: "probes minilm" becomes ["probes"]["minilm"]."""
     record: dict[str, Any] = {"settings": settings}
     for name, result in results.items():
         study, _, model = name.partition(" ")

@@ -29,7 +29,7 @@ N_ABLATIONS = 20
 
 
 def marked_lines(reader: Reader, split: str) -> tuple[list[int], list[bool]]:
-    """Encode the plays of a split line by line; gives ids, and which belong to a heading."""
+    """Encode the plays of a split line by line; return ids, and which belong to a heading."""
     ids: list[int] = []
     flags: list[bool] = []
     for play in load_shakespeare(split):
@@ -65,8 +65,7 @@ def maps_of(model: Any, rows: Rows) -> Tensor:
 def search_model(name: str, n_rows: int, seq_len: int, n_draws: int) -> dict[str, Any]:
     """Search one model and its untrained twin for every relation that it can have.
 
-    Returns:
-        Relation -> what was found, with the twin's best head and its score.
+    Returns relation -> result, with the twin's best head and its score.
     """
     reader = load_reader(name)
     seq_len = min(seq_len, reader.max_len)
@@ -98,12 +97,10 @@ def search_model(name: str, n_rows: int, seq_len: int, n_draws: int) -> dict[str
 
 
 def halves_loss(logits: Tensor, ids: Tensor) -> list[float]:
-    """Give the mean loss (nats) over predictions of the first and of the second copy.
+    """Return the mean loss (nats) over predictions of the first and of the second copy.
 
-    Args:
-        logits: float (B, T, V).
-        ids: int64 (B, T), second half = first half. The first token of each copy is not counted:
-            nothing announces the beginning of the second one.
+    `logits` are float (B, T, V); `ids` are int64 (B, T), second half = first half. The first token
+    of each copy is not counted: nothing announces the beginning of the second one.
     """
     log_probs = logits[:, :-1].float().log_softmax(dim=-1)
     losses = -log_probs.gather(-1, ids[:, 1:, None])[..., 0]
@@ -159,7 +156,7 @@ class Muted:
         return hook
 
     def remove(self) -> None:
-        """Let the heads speak again."""
+        """Switch the heads on again."""
         for hook in self.hooks:
             hook.remove()
 

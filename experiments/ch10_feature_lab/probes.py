@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the frozen states of each layer tell a linear probe, and how much of it is memory for words.
+"""What linear probes read from frozen states of each layer, and how much of it is word identity.
 
 Six tasks with exact labels on plays: which frequent word stands here, which stood before, which
 mark follows, is this word a name (tokens); does the speaker change, which genre (texts). All texts
@@ -26,18 +26,16 @@ from pretrain_lab.tasks.text_to_text import GENRES, TASKS
 
 SPLITS = ("train", "validation", "test")
 N_FREQUENT = 20
-MOST = {"train": 6000, "validation": 1500, "test": 3000}
-"""Items of a task on words."""
+MOST = {"train": 6000, "validation": 1500, "test": 3000}  # items of a task on words
 MARKS = {"": 0, ",": 1, ".": 2, "?": 2, "!": 2, ";": 2, ":": 2}
 N_BOOTSTRAP = 400
 
 
 class Items(NamedTuple):
-    """The items of one task and split: where they stand, their label and their type."""
+    """The items of one task and split: places, labels and types."""
 
     texts: Sequence[Words]
-    places: list[list[int]]
-    """Numbers of the words asked about, text by text; empty for tasks on whole texts."""
+    places: list[list[int]]  # words asked about, text by text; empty for whole texts
     labels: list[int]
     types: list[str]
 
@@ -66,7 +64,7 @@ def word_tasks(sizes: dict[str, int]) -> dict[str, dict[str, Items]]:
     frequent = {word: i for i, (word, _) in enumerate(counts.most_common(N_FREQUENT))}
 
     def label_of(task: str, split: str, i: int, j: int) -> int:
-        """Give the label of word j of text i; -1 = not asked."""
+        """Return the label of word j of text i; -1 = not asked."""
         texts, marks, names = read[split]
         if task == "word here":
             return frequent.get(texts[i][j], -1)
@@ -90,10 +88,7 @@ def word_tasks(sizes: dict[str, int]) -> dict[str, dict[str, Items]]:
 def balanced(texts: list[list[str]], asked: list[tuple[int, int, int]], most: int) -> Items:
     """Keep equally many items of each class, at most `most` in all, in the order of the text.
 
-    Args:
-        texts: All texts.
-        asked: (text, word, label) of each item.
-        most: Items of all classes.
+    `asked` holds (text, word, label) of each item.
     """
     classes: dict[int, list[tuple[int, int, int]]] = {}
     for item in asked:
@@ -139,7 +134,6 @@ def probe_reader(reader: Reader, sizes: dict[str, dict[str, int]], every: int = 
     """Probe every layer of one model on all tasks.
 
     Args:
-        reader: The model.
         sizes: Number of "words" passages and of "texts", by split.
         every: Probe each such layer only, counted from the last one backwards.
 
@@ -218,19 +212,15 @@ def judge(states: dict[str, Tensor], items: dict[str, Items], every: int) -> dic
 
 
 def share(hits: Tensor) -> list[float]:
-    """Give a proportion with its Wilson interval."""
+    """Return a proportion with its Wilson interval."""
     return list(wilson_interval(int(hits.sum()), len(hits)))
 
 
 def peak(hits: Tensor, layers: list[int]) -> dict[str, Any]:
     """Find the best layer, and those that would be best on other draws of the test items.
 
-    Args:
-        hits: float64 (layers, n).
-        layers: Their numbers.
-
-    Returns:
-        "layer"; "low" and "high", between which 95 % of bootstrap draws have their best layer.
+    `hits` is float64 (layers, n); `layers` are their numbers. Returns "layer"; "low" and "high",
+    between which 95 % of bootstrap draws have their best layer.
     """
     generator = Generator().manual_seed(4)
     n = hits.shape[1]

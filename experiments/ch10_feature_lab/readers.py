@@ -2,7 +2,7 @@
 """One way to read texts with every model of the feature lab: states of words, texts and rows.
 
 A reader cuts words into tokens one by one, puts its model's own special tokens around them and
-gives the states of all layers. Published and own models of BERT's architecture, and own GPTs, run
+returns the states of all layers. Published and own models of BERT's architecture, and own GPTs, run
 in the book's classes; SmolLM2 runs in `transformers`.
 """
 
@@ -46,11 +46,10 @@ class Reader:
     max_len: int
     causal: bool
     pad_id: int
-    own: bool = True
-    """Whether the model is of the book's classes."""
+    own: bool = True  # whether the model is of the book's classes
 
     def rows(self, texts: Sequence[Words]) -> list[tuple[list[int], list[int]]]:
-        """Encode texts; gives for each its ids and the place of every word's last token."""
+        """Encode texts; return for each its ids and the place of every word's last token."""
         rows = []
         room = self.max_len - len(self.opening) - len(self.closing)
         for words in texts:
@@ -79,15 +78,13 @@ class Reader:
     def word_states(
         self, texts: Sequence[Words], places: Sequence[Sequence[int]], every: int = 1
     ) -> Tensor:
-        """Read chosen words of every text.
+        """Read chosen words of every text, float32 (layers, n, D), text by text.
+
+        Words beyond the model's length get zeros.
 
         Args:
-            texts: Words of each text.
             places: For each text the numbers of the words that are wanted.
             every: Keep each such layer only, counted from the last one backwards.
-
-        Returns:
-            float32 (layers, n, D), text by text; zeros for words beyond the model's length.
         """
         found: dict[int, Tensor] = {}
         for chosen, all_states, _, lasts in self.batches(texts):
@@ -121,8 +118,7 @@ class Reader:
 def load_reader(name: str) -> Reader:
     """Load a model by its short name, one of TITLES.
 
-    Args:
-        name: "random" is MiniLM's architecture with weights as drawn before training.
+    "random" is MiniLM's architecture with weights as drawn before training.
     """
     if name == "smollm2":
         model, tokenizer = load_smollm2()
@@ -144,7 +140,7 @@ def load_reader(name: str) -> Reader:
 
 
 def untrained(model: Any) -> Any:
-    """Draw all weights of a model anew, as before its training, with a fixed seed."""
+    """Draw all weights of a model again, as before its training, with a fixed seed."""
     torch.manual_seed(0)
     return type(model)(**model.options).eval()
 

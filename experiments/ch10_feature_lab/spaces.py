@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 def share(hits: Tensor) -> list[float]:
-    """Give a mean of hits with Wilson's interval; shares of a hit (ties) are added up."""
+    """Return a mean of hits with Wilson's interval; shares of a hit (ties) are added up."""
     total = float(hits.sum())
     middle = wilson_interval(round(total), len(hits))
     return [total / len(hits), *middle[1:]]
@@ -88,7 +88,7 @@ def word_counts(texts: list[list[str]]) -> Tensor:
 
 
 def sentence_space(reader: Reader) -> dict[str, Any]:
-    """Lay sentences out in two dimensions, and measure the space that they lie in.
+    """Project sentences to two dimensions, and measure the space that they lie in.
 
     Returns:
         Coordinates by PCA and by t-SNE; neighbours of the same sense among all sentences, raw and
@@ -120,18 +120,17 @@ def sentence_space(reader: Reader) -> dict[str, Any]:
 
 
 def lay_out(vectors: Floats, perplexity: float = PERPLEXITY) -> list[list[float]]:
-    """Lay vectors (n, D) out by t-SNE, (n, 2), by cosine distance."""
+    """Project vectors (n, D) by t-SNE, (n, 2), by cosine distance."""
     tsne = TSNE(perplexity=perplexity, metric="cosine", init="random", random_state=0)
     found: list[list[float]] = tsne.fit_transform(vectors.astype(np.float32)).round(2).tolist()
     return found
 
 
 def noise_space(n: int, width: int) -> dict[str, Any]:
-    """Lay out independent normal vectors the same way: the clumps of t-SNE without any.
+    """Project independent normal vectors in the same way: t-SNE clumps where there are none.
 
-    Returns:
-        Coordinates by t-SNE at two perplexities, and how well ten clusters that k-means finds
-        stand apart (mean silhouette) there, on the first two axes of PCA and among the vectors.
+    Returns coordinates by t-SNE at two perplexities, and how well ten clusters that k-means finds
+    stand apart (mean silhouette) there, on the first two axes of PCA and among the vectors.
     """
     vectors = torch.randn(n, width, generator=Generator().manual_seed(9)).numpy()
     flat = {"tsne": lay_out(vectors), "tsne_low": lay_out(vectors, LOW_PERPLEXITY)}
@@ -141,7 +140,7 @@ def noise_space(n: int, width: int) -> dict[str, Any]:
 
 
 def apartness(points: Floats, n_clusters: int = 10) -> float:
-    """Find clusters by k-means and give their mean silhouette: 1 = far apart, 0 = no gap."""
+    """Find clusters by k-means and return their mean silhouette: 1 = far apart, 0 = no gap."""
     found = KMeans(n_clusters, n_init=10, random_state=0).fit_predict(points)
     return float(silhouette_score(points, found))
 
@@ -164,7 +163,7 @@ class Sentiment:
                 self.films = [review.film for review in chosen]
 
     def over_films(self, values: Tensor) -> list[float]:
-        """Give a mean over test sentences and its interval, films drawn with replacement."""
+        """Return a mean over test sentences and its interval, films drawn with replacement."""
         films = sorted(set(self.films))
         index = torch.tensor([films.index(film) for film in self.films])
         generator = Generator().manual_seed(11)
@@ -173,7 +172,7 @@ class Sentiment:
         )
 
     def counts(self) -> Tensor:
-        """Judge the test sentences by weighted word counts; gives hits, bool (n,)."""
+        """Judge the test sentences by weighted word counts; return hits, bool (n,)."""
         texts = {split: [" ".join(words) for words in part] for split, part in self.texts.items()}
         vectoriser = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
         inputs = {"train": vectoriser.fit_transform(texts["train"])}
@@ -186,7 +185,7 @@ class Sentiment:
         return torch.tensor(best.predict(inputs["test"])) == self.labels["test"]
 
     def features(self, reader: Reader) -> dict[str, Tensor]:
-        """Judge them by each pooling of a frozen model; gives hits by pooling."""
+        """Judge them by each pooling of a frozen model; return hits by pooling."""
         read = {split: reader.pooled(texts, POOLINGS) for split, texts in self.texts.items()}
         hits = {}
         for how in POOLINGS:
@@ -196,14 +195,14 @@ class Sentiment:
 
 
 def sentiment_arm(name: str, sizes: dict[str, int]) -> dict[str, Any]:
-    """Give the hits of one model, or of "counts", as strings of 0 and 1, one for each sentence."""
+    """Return the hits of one model, or of "counts", as strings of 0 and 1, one a sentence."""
     task = Sentiment(sizes)
     hits = {"counts": task.counts()} if name == "counts" else task.features(load_reader(name))
     return {how: "".join(str(int(hit)) for hit in found) for how, found in hits.items()}
 
 
 def sentiment_record(arms: dict[str, dict[str, str]], sizes: dict[str, int]) -> dict[str, Any]:
-    """Put the arms together: accuracies, and differences from counts on the same sentences."""
+    """Combine the arms: accuracies, and differences from counts on the same sentences."""
     task = Sentiment(sizes)
     hits = {
         f"{name}, {how}" if how != "counts" else "counts": torch.tensor([int(c) for c in text])

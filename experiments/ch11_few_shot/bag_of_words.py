@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What needs no language model: a bag of words with n labels, and a list of forty words.
+"""Baselines without a language model: a bag of words with n labels, and a list of forty words.
 
-The bag of words is the plain default: words that occur, weighed by their rarity (tf-idf), and a
+The bag of words is the plain default: words that occur, weighted by their rarity (tf-idf), and a
 logistic regression with scikit-learn's C = 1; its labels are balanced and come from the training
 films. "tuned" chooses C on 300 reviews of the validation films, which are labels, too.
 """
@@ -32,13 +32,9 @@ BAD = frozenset(
 
 
 def word_list_hits(reviews: Sequence[Review]) -> Tensor:
-    """Count twenty good and twenty bad words, which were written down without looking at data.
+    """Count twenty good and twenty bad words, which were chosen without looking at data.
 
-    Args:
-        reviews: What is asked.
-
-    Returns:
-        float64 (N,): 1 = right, 0 = wrong, 0.5 = a tie, where only a coin could decide.
+    Returns float64 (N,): 1 = right, 0 = wrong, 0.5 = a tie, where only a coin could decide.
     """
     scores = []
     for review in reviews:
@@ -50,15 +46,9 @@ def word_list_hits(reviews: Sequence[Review]) -> Tensor:
 
 
 def bag_of_words(reviews: Sequence[Review], n: int, seed: int) -> dict[str, Any]:
-    """Fit a bag of words to n labels and ask it.
+    """Fit a bag of words to n labels, half of them positive, of training films, and ask it.
 
-    Args:
-        reviews: What is asked.
-        n: Number of labelled reviews of training films, half of them positive.
-        seed: Of their draw.
-
-    Returns:
-        Hits of the default and of the tuned model, as strings of 0 and 1.
+    Returns hits of the default and of the tuned model, as strings of 0 and 1.
     """
     known = balanced_reviews(load_reviews("train"), n, seed=1000 + seed)
     tuning = balanced_reviews(load_reviews("validation"), 300, seed=0)
@@ -74,5 +64,5 @@ def bag_of_words(reviews: Sequence[Review], n: int, seed: int) -> dict[str, Any]
 
 
 def _table(weigh: TfidfVectorizer, reviews: Sequence[Review]) -> tuple[Any, list[int]]:
-    """Turn reviews into a table of weighed words, and their labels."""
+    """Turn reviews into a table of weighted words, and their labels."""
     return weigh.transform([r.sentence for r in reviews]), [r.label for r in reviews]

@@ -36,8 +36,7 @@ class Plan:
     n_forms: int = 200
     n_order: int = 80
     n_short: int = 300
-    short: int = 100
-    """Characters of a review that fits into the smallest model."""
+    short: int = 100  # characters of a review that fits into the smallest model
     k: tuple[int, ...] = (0, 1, 2, 4, 8)
     k_other: int = 4
     k_own: tuple[int, ...] = (0, 1, 2, 4)
@@ -62,11 +61,8 @@ class Plan:
 class Study:
     """Runs arms that are not done yet, and turns their hits into intervals.
 
-    Attributes:
-        plan: How much is asked.
-        cache: Where finished runs are kept.
-        reviews: What all arms on reviews are asked, half positive, of test films.
-        hits: Hits of every arm on reviews, for paired comparisons.
+    `reviews` are of test films, half positive; `hits` are those of every arm on them, for paired
+    comparisons.
     """
 
     def __init__(self, plan: Plan, cache: ArmCache) -> None:
@@ -76,7 +72,7 @@ class Study:
         self.hits: dict[str, list[str]] = {}
 
     def draws(self, arm: str, n: int, compute: Callable[[int], Any]) -> list[Any]:
-        """Give the results of an arm for draws 0 to n - 1."""
+        """Return the results of an arm for draws 0 to n - 1."""
         return [self.cache.get(f"{arm}/{i}", partial(compute, i)) for i in range(n)]
 
     def on_reviews(self, arm: str, n: int, compute: Callable[[int], Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Arms of the in-context study: one prompt form, one set of demonstrations, all questions.
 
-Each function gives JSON values. Hits are kept as a string of 0 and 1, one per question, so that
+Each function returns JSON values. Hits are kept as a string of 0 and 1, one per question, so that
 any two arms can be compared question by question.
 """
 
@@ -36,18 +36,12 @@ def ask_reviews(
 ) -> dict[str, Any]:
     """Let a subject choose between two label words for each review.
 
-    Args:
-        subject: Who answers.
-        template: How reviews are written.
-        labels: The word for rotten, and the word for fresh.
-        demonstrations: Reviews with label words, in order.
-        reviews: What is asked.
+    `labels` are the word for rotten and the word for fresh; `demonstrations` are in order.
 
     Returns:
         Hits without and with calibration; the share of questions answered by the second word, both
         ways; the probability of the second word without content; the mean probability that the
-        model gives to the two words together; and how well the scores order the reviews, whatever
-        the threshold: the chance that a positive one stands above a negative one.
+        model gives to the two words together; and the area under the ROC curve (see `ordered`).
     """
     texts = [review.sentence for review in reviews]
     prefix, questions = encode_task(
@@ -70,14 +64,10 @@ def ask_reviews(
 
 
 def ordered(scores: Tensor, truth: Tensor) -> float:
-    """Give the area under the ROC curve, which no shift of the threshold changes.
+    """Return the area under the ROC curve, which no shift of the threshold changes.
 
-    Args:
-        scores: float (N,), higher = more positive.
-        truth: int64 (N,), 0 or 1, both present.
-
-    Returns:
-        The share of pairs of a positive and a negative that stand in the right order; ties half.
+    `scores` are float (N,), higher = more positive; `truth` is int64 (N,), 0 or 1, both present.
+    The area is the share of pairs of a positive and a negative in the right order; ties count half.
     """
     gaps = scores[truth == 1][:, None] - scores[truth == 0][None, :]
     return float(((gaps > 0).double() + 0.5 * (gaps == 0).double()).mean())
@@ -88,15 +78,8 @@ def ask_words(
 ) -> dict[str, Any]:
     """Let a subject write the answer by itself, and see whether it is an accepted one.
 
-    Args:
-        subject: Who answers.
-        template: How items are written.
-        k: Demonstrations, at most 8.
-        items: All items of the task.
-        draw: Seed of the demonstrations; they are left out of the test for every k.
-
-    Returns:
-        Hits, and the places of the items that were asked.
+    There are k ≤ 8 demonstrations, drawn with the seed `draw`; they are left out of the test for
+    every k. Returns hits, and the places of the items that were asked.
     """
     demonstrations, asked = split_items(items, draw)
     texts = [items[i].text for i in asked]
@@ -107,19 +90,13 @@ def ask_words(
 
 
 def choose_words(subject: Subject, k: int, items: Sequence[Item], draw: int) -> dict[str, Any]:
-    """Let a subject choose among four answers, which asks less than writing one.
+    """Let a subject choose among four answers, which is easier than writing one; chance is 1/4.
 
     The prompt names no task. The three wrong answers are those of other items. An answer counts by
-    how much likelier the question makes it than the content-free question "thing" does.
+    how much likelier the question makes it than the content-free question "thing" does. There are k
+    ≤ 8 demonstrations; `draw` is the seed of these and of wrong answers.
 
-    Args:
-        subject: Who answers.
-        k: Demonstrations, at most 8.
-        items: All items of the task.
-        draw: Seed of demonstrations and of wrong answers.
-
-    Returns:
-        Hits, and the places of the items that were asked. Chance is 1/4.
+    Returns hits, and the places of the items that were asked.
     """
     demonstrations, asked = split_items(items, draw)
     texts = [items[i].text for i in asked]
@@ -150,16 +127,9 @@ def _wrong_answers(items: Sequence[Item], right: int, generator: Generator) -> l
 def written_answers(
     subject: Subject, template: Template, demonstrations: Sequence[Example], texts: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Let a subject write up to eight tokens after each question, for a look at them.
+    """Let a subject write up to eight tokens after each question, to look at: (text, answer) pairs.
 
-    Args:
-        subject: Who answers.
-        template: How questions are written.
-        demonstrations: What stands before every question.
-        texts: What is asked.
-
-    Returns:
-        Each text with its answer, which is read to the end of its line.
+    An answer is read to the end of its line.
     """
     prefix, questions = encode_task(template, demonstrations, texts, subject.encode)
     reader = subject.read(prefix)

@@ -28,8 +28,7 @@ from pretrain_lab.prompting.answer_scoring import (
 from pretrain_lab.prompting.templates import Encode, Example, Template, draw_balanced
 
 LABELS = ("negative", "positive")
-CONTENT_FREE = ("N/A", "", "[MASK]")
-"""The three inputs without content of Zhao et al. 2021."""
+CONTENT_FREE = ("N/A", "", "[MASK]")  # the three of Zhao et al. 2021
 REVIEW = Template("Review: {input}\nSentiment:")
 WORDINGS = {
     "sentiment": REVIEW,
@@ -66,12 +65,7 @@ SUM = Template("{input} =", between="\n")
 class Subject:
     """Who answers: a tokeniser, a way to make readers, and which tokens continue a word.
 
-    Attributes:
-        name: For the record.
-        encode: From text to ids.
-        decode: From ids to text.
-        read: Makes a reader that has read a prefix of ids.
-        goes_on: bool (V,).
+    `read` makes a reader that has read a prefix of ids; `goes_on` is bool (V,).
     """
 
     name: str
@@ -104,11 +98,7 @@ def decoder() -> Subject:
 
 @cache
 def own_gpt(name: str) -> Subject:
-    """Load one of our GPTs.
-
-    Args:
-        name: A causal model in data/checkpoints; what its vocabulary cannot write is dropped.
-    """
+    """Load one of our GPTs from data/checkpoints; characters outside its vocabulary are dropped."""
     model, tokenizer = load_model(name)
     texts = [tokenizer.decode([i]) for i in range(tokenizer.vocab_size)]
     known = {text for text in texts if len(text) == 1}
@@ -146,11 +136,7 @@ def review_demonstrations(k: int, draw: int, labels: Sequence[str] = LABELS) -> 
 
 @cache
 def word_items(task: str) -> tuple[Item, ...]:
-    """Read the pairs of a task; an answer may also start with a capital.
-
-    Args:
-        task: A table of data/word_pairs.toml.
-    """
+    """Read the pairs of a table of data/word_pairs.toml; answers may start with a capital."""
     table: dict[str, Any] = tomllib.loads(data_file("word_pairs.toml").read_text())[task]
     return tuple(
         Item(word, (*answers, *(answer.capitalize() for answer in answers)))
@@ -160,11 +146,9 @@ def word_items(task: str) -> tuple[Item, ...]:
 
 @cache
 def sum_items(task: str, n: int = 108) -> tuple[Item, ...]:
-    """Draw different sums or differences.
+    """Draw n different sums or differences, as far as there are so many.
 
-    Args:
-        task: "one-digit sums", "two-digit sums" or "two-digit differences" (none negative).
-        n: How many, as far as there are so many.
+    `task` is "one-digit sums", "two-digit sums" or "two-digit differences" (none negative).
     """
     low, high = (1, 10) if task.startswith("one") else (10, 100)
     minus = task.endswith("differences")
@@ -181,14 +165,6 @@ SUMS = ("one-digit sums", "two-digit sums", "two-digit differences")
 
 
 def split_items(items: Sequence[Item], draw: int) -> tuple[list[Example], list[int]]:
-    """Draw eight demonstrations; everything else is asked.
-
-    Args:
-        items: All items of a task.
-        draw: Seed.
-
-    Returns:
-        The demonstrations with their first answers, and the places of the items that are asked.
-    """
+    """Draw eight demonstrations with their first answers; also list the places of the others."""
     order = torch.randperm(len(items), generator=Generator().manual_seed(100 + draw)).tolist()
     return [(items[i].text, items[i].accepted[0]) for i in order[:8]], sorted(order[8:])

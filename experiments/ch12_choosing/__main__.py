@@ -9,10 +9,10 @@ the encoder's pass, measured in turns within one process; operations are counted
 
 Kinds: does a text about a film tell its plot or judge it? Once whole texts, once single sentences
 whose lengths are paired; films are disjoint. Counted words and a linear probe on frozen MiniLM
-learn from 16 labels upwards; a rule by length, a list of words and a prompted SmolLM2 stand beside
-them.
+learn from 16 labels upwards; they are compared with a rule by length, a list of words and a
+prompted SmolLM2.
 
-Some 6 CPU-minutes, on an otherwise idle machine, for it measures time. `--quick` takes few texts
+Some 6 CPU-minutes, on an otherwise idle machine, since it measures time. `--quick` takes few texts
 and leaves out SmolLM2, and writes nothing.
 """
 

@@ -2,7 +2,7 @@
 """CPU time of an answer, by who gives it.
 
 All models have the same width, heads and vocabulary, those of MiniLM; the encoder and the decoder
-have its six blocks, the encoder–decoder six in each half. Their weights are random, for the time
+have its six blocks, the encoder–decoder six in each half. Their weights are random, since the time
 of a product does not depend on its values. Every way is measured once in each turn, so that a
 change of the machine's speed hits all of them, and each time is divided by that of the encoder's
 pass in the same turn.
@@ -36,10 +36,8 @@ class Plan:
     n_layers: int = 6
     n_heads: int = 12
     vocab_size: int = 30_522
-    written: tuple[int, ...] = (1, 4, 16, 64)
-    """Tokens of an answer."""
-    batch: int = 16
-    """Texts that are read at once in the ways that end with ", batch"."""
+    written: tuple[int, ...] = (1, 4, 16, 64)  # tokens of an answer
+    batch: int = 16  # texts that are read at once in the ways that end with ", batch"
     n_turns: int = 15
 
     @classmethod
@@ -48,7 +46,7 @@ class Plan:
         return cls(written=(1, 4), batch=4, n_turns=3)
 
     def settings(self) -> dict[str, Any]:
-        """Write what the record states."""
+        """Return what the record states."""
         shape = {"d_model": self.d_model, "n_layers": self.n_layers, "n_heads": self.n_heads}
         return {
             "shape": shape, "vocab_size": self.vocab_size, "read": READ, "written": self.written,
@@ -88,7 +86,7 @@ def make_ways(plan: Plan) -> dict[str, Way]:
 
 @torch.inference_mode()
 def read(encoder: BERT, ids: Tensor) -> Tensor:
-    """Give one vector a text: the encoder's pass, the head left out."""
+    """Return one vector a text: the encoder's pass, the head left out."""
     states: Tensor = encoder.encode(ids)
     return states.mean(dim=1)
 
@@ -96,9 +94,8 @@ def read(encoder: BERT, ids: Tensor) -> Tensor:
 def measure(plan: Plan) -> dict[str, Any]:
     """Time every way in turns.
 
-    Returns:
-        The settings, and for each way the median of its multiples of the encoder's pass with
-        the ends of their middle half; batches are divided by the encoder's batch.
+    Returns the settings, and for each way the median of its multiples of the encoder's pass with
+    the ends of their middle half; batches are divided by the encoder's batch.
     """
     ways = make_ways(plan)
     turns: list[dict[str, float]] = []
@@ -115,7 +112,7 @@ def measure(plan: Plan) -> dict[str, Any]:
 
 
 def seconds(way: Way) -> float:
-    """Give the processor time of a call."""
+    """Return the processor time of a call."""
     started = time.process_time()
     way()
     return time.process_time() - started

@@ -40,8 +40,7 @@ JUDGING = (
 """A text with one of these words is called a review, any other a plot."""
 PROMPT = Template("Sentence: {input}\nIs this from the plot of a film, or from a review?\nAnswer:")
 ANSWERS = ("review", "plot")
-Draw = tuple[str, str, int | None, int]
-"""Split, form, number of pairs (None = all), seed."""
+Draw = tuple[str, str, int | None, int]  # split, form, number of pairs (None = all), seed
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Plan:
         return cls(dict.fromkeys(FORMS, (16, 64)), (0, 1), 20, dict.fromkeys(FORMS, 40), keep=False)
 
     def settings(self) -> dict[str, Any]:
-        """Write what the record states."""
+        """Return what the record states."""
         return {
             "n_labels": self.n_labels, "seeds": self.seeds, "n_validation": self.n_validation,
             "n_test": self.n_test, "strengths": STRENGTHS, "judging": JUDGING,
@@ -102,7 +101,7 @@ def new_model(kind: str, strength: float) -> Pipeline:
 
 
 def inputs(kind: str, draw: Draw) -> Any:
-    """Give what a method reads of a draw: "words" the texts, "probe" their features."""
+    """Return what a method reads of a draw: "words" the texts, "probe" their features."""
     if kind == "words":
         return [found.text for found in texts(*draw)]
     return features(*draw).numpy()
@@ -111,16 +110,10 @@ def inputs(kind: str, draw: Draw) -> Any:
 def fit_and_ask(
     kind: str, n: int, given: Sequence[Any], labels: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
-    """Fit one method on the first n texts of a draw, and ask the test texts.
+    """Fit "words" or "probe" on the first n texts of a draw, and ask the test texts.
 
-    Args:
-        kind: "words" or "probe".
-        n: Number of labels.
-        given: Inputs of the training, the validation and the test texts.
-        labels: Theirs.
-
-    Returns:
-        The chosen strength, and the hits on the test texts as a string of 0 and 1.
+    `given` and `labels` are those of the training, the validation and the test texts. Returns the
+    chosen strength, and the hits on the test texts as a string of 0 and 1.
     """
     models = []
     for strength in STRENGTHS[kind]:
@@ -178,13 +171,9 @@ def run(
 def study(
     cache: ArmCache, form: str, plan: Plan, read: Callable[[str, Draw], Any] = inputs
 ) -> dict[str, Any]:
-    """Run all methods on all numbers of labels, for texts of one form.
+    """Run all methods on all numbers of labels, for texts of the form "whole" or "sentences".
 
-    Args:
-        cache: Where finished ones are kept.
-        form: "whole" or "sentences".
-        plan: How many texts; the decoder is asked when its answers are kept.
-        read: Gives the inputs of a method.
+    `read` returns the inputs of a method; the decoder is asked when its answers are kept.
     """
     sizes, seeds = plan.n_labels[form], plan.seeds
     others: list[Draw] = [

@@ -35,25 +35,15 @@ from experiments.ch13_scaling.runs import RateRule, best_rate, run
 from experiments.common.memory import ArmCache
 from experiments.common.records import rounded
 
-Get = Callable[..., Any]
-"""Gives the result of an arm: its name, a function and what the function takes."""
+Get = Callable[..., Any]  # name, function and arguments → the arm's result, computed or kept
 Run = Callable[..., dict[str, Any]]
-"""Trains one cell, as `runs.run`."""
-N_MORE_RATES = 3
-"""Further rates tried at most, when the best of a cell is the first or the last."""
+N_MORE_RATES = 3  # tried at most, when the best of a cell is the first or the last
 
 
 def tune(get: Get, plan: Plan, cell: Cell, run: Run = run) -> dict[str, Any]:
     """Try the rates at one cell, and further ones as long as the best is at an end.
 
-    Args:
-        get: Gives cache.
-        plan: The rates.
-        cell: Size and amount of text.
-        run: Trains.
-
-    Returns:
-        JSON values: rates, their losses on validation plays, the best, whether it lies inside.
+    Returns JSON values: rates, their losses on validation plays, the best, whether it lies inside.
     """
     losses: dict[float, float] = {}
 
@@ -92,15 +82,9 @@ def train(
     run: Run = run,
     on_the_way: bool = False,
 ) -> dict[Cell, list[Any]]:
-    """Train all seeds of some cells and report on the test plays.
+    """Train all seeds of some cells (`cells`: seeds by cell) and report on the test plays.
 
-    Args:
-        get: Gives cache.
-        plan: How long runs are.
-        rule: Gives the learning rates.
-        cells: Seeds by cell.
-        run: Trains.
-        on_the_way: Whether to look at the checkpoints of the longest runs.
+    With `on_the_way`, the checkpoints of the longest runs are looked at as well.
     """
     return {
         cell: [
@@ -121,7 +105,7 @@ def losses_of(trained: dict[Cell, list[Any]]) -> dict[Cell, list[float]]:
 
 
 def describe(plan: Plan, cell: Cell, runs: list[Any]) -> dict[str, Any]:
-    """Put sizes, costs and losses of a trained cell together."""
+    """Combine sizes, costs and losses of a trained cell."""
     n, n_all, cost = size(cell.width)
     d = plan.n_characters(cell)
     return {
@@ -138,11 +122,9 @@ def study(
     """Tune, train, predict, train what was predicted, compare.
 
     Args:
-        get: Gives cache.
-        plan: Sizes, amounts of text, seeds and rates.
+        get: Computes and keeps the result of an arm.
         stop: Whether to end before the held-out runs.
         publish: Given the prediction before the first held-out run starts.
-        run: Trains.
 
     Returns:
         The record; None after a stop.

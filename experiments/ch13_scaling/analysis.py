@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the runs of the study of scaling say: joint laws, straight lines, checkpoints."""
+"""Analysis of the runs of the study of scaling: joint laws, straight lines, checkpoints."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,12 +14,11 @@ from pretrain_lab.scaling.isoflop import power_law
 from pretrain_lab.scaling.laws import Law, Runs, fit_law
 from pretrain_lab.statistics.intervals import percentiles
 
-Losses = Mapping[Cell, list[float]]
-"""Loss of each seed by cell."""
+Losses = Mapping[Cell, list[float]]  # loss of each seed by cell
 
 
 def parameters(cell: Cell) -> int:
-    """Give N of a cell, without embeddings."""
+    """Return N of a cell, without embeddings."""
     return size(cell.width)[0]
 
 
@@ -37,15 +36,9 @@ def to_runs(plan: Plan, losses: Losses) -> Runs:
 def law_record(
     plan: Plan, runs: Runs, fit: Callable[..., Any]
 ) -> tuple[Any, list[Any], dict[str, Any]]:
-    """Fit one form of law and say how sure it is.
+    """Fit one form of law (`fit_law` or `fit_kaplan`) with its bootstrap.
 
-    Args:
-        plan: How often is resampled.
-        runs: All runs of the fit.
-        fit: `fit_law` or `fit_kaplan`.
-
-    Returns:
-        The law, its bootstrap, and JSON values: constants with 95 % intervals, R², errors.
+    Returns the law, its bootstrap, and JSON values: constants with 95 % intervals, R², errors.
     """
     law = fit(runs)
     drawn = bootstrap_laws(
@@ -108,13 +101,8 @@ def schedule_record(
 ) -> dict[str, Any]:
     """Compare runs that ended with checkpoints of longer runs at the same amount of text.
 
-    Args:
-        plan: What was trained.
-        losses: Of the fit's runs.
-        passed: By width, the losses on the way of each seed's longest run.
-
-    Returns:
-        JSON values: both losses by cell, and the law fitted to either kind.
+    `passed` holds by width the losses on the way of each seed's longest run. Returns JSON values:
+    both losses by cell, and the law fitted to either kind.
     """
     longest = plan.levels[-1]
     ended: dict[Cell, list[float]] = {}

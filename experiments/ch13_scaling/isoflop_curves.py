@@ -25,7 +25,7 @@ def by_width(plan: Plan, losses: Losses) -> dict[int, SizeRuns]:
 
 
 def minima(plan: Plan, losses: Losses, levels: list[float]) -> list[list[float]]:
-    """Give [best N, its loss, whether it lies inside] at each compute; no bend gives three NaN."""
+    """Return [best N, its loss, whether it lies inside] at each compute; NaN without a bend."""
     sizes, found = by_width(plan, losses), []
     for flops in levels:
         lowest = isoflop_minimum(*isoflop_curve(sizes, flops))
@@ -36,13 +36,8 @@ def minima(plan: Plan, losses: Losses, levels: list[float]) -> list[list[float]]
 def isoflop_record(plan: Plan, losses: Losses) -> dict[str, Any]:
     """Read the curves of equal compute off the grid, with the best size of each.
 
-    Args:
-        plan: What was trained.
-        losses: Of the fit's runs.
-
-    Returns:
-        JSON values: the curves with their minima (intervals over redrawn seeds), and the power of
-        compute with which the best size grows over the curves whose minimum lies inside.
+    Returns JSON values: the curves with their minima (intervals over redrawn seeds), and the power
+    of compute with which the best size grows over the curves whose minimum lies inside.
     """
     sizes = by_width(plan, losses)
     levels = [plan.ceiling / 2**k for k in range(N_LEVELS, -1, -1)]
@@ -61,15 +56,10 @@ def isoflop_record(plan: Plan, losses: Losses) -> dict[str, Any]:
 def curve_record(
     curve: tuple[NDArray[Any], NDArray[Any]], found: NDArray[Any], again: NDArray[Any]
 ) -> dict[str, Any]:
-    """Describe one curve.
+    """Describe one curve of parameters and losses as JSON values.
 
-    Args:
-        curve: Parameters and losses.
-        found: Of `minima`, for all runs.
-        again: Best N after redrawing the seeds; NaN where the curve did not bend.
-
-    Returns:
-        JSON values; "best_n" with its interval is None when the curve does not bend upwards.
+    `found` is of `minima`, for all runs; `again` is best N after redrawing the seeds, NaN where the
+    curve did not bend. "best_n" with its interval is None when the curve does not bend upwards.
     """
     bent = again[np.isfinite(again)]
     made: dict[str, Any] = {"n": curve[0].tolist(), "loss": curve[1].tolist()}

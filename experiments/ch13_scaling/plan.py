@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the study of scaling trains: sizes, amounts of text, and what that will cost.
+"""What the study of scaling trains: sizes, amounts of text, and the expected cost.
 
 A cell is one size and one amount of text. All cells below a ceiling of compute are trained for the
 fit; those above it are held out and predicted before they are trained.
@@ -36,16 +36,11 @@ class Cell(NamedTuple):
     """One size and one amount of text."""
 
     width: int
-    level: int
-    """Steps, as a multiple of the plan's shortest run."""
+    level: int  # steps, as a multiple of the plan's shortest run
 
 
 def make_model(width: int) -> GPT:
-    """Make an untrained GPT of a width; heads are 16 wide, weights drawn with std ~ 1/sqrt(width).
-
-    Args:
-        width: d_model; the number of blocks is the same for all.
-    """
+    """Make an untrained GPT with d_model = width; heads are 16 wide, std ~ 1/sqrt(width)."""
     return GPT(
         GPTConfig(
             VOCAB_SIZE,
@@ -60,7 +55,7 @@ def make_model(width: int) -> GPT:
 
 @cache
 def size(width: int) -> tuple[int, int, int]:
-    """Give N without embeddings, N with them, and training FLOPs per character of a width."""
+    """Return N without embeddings, N with them, and training FLOPs per character of a width."""
     with torch.device("meta"):
         model = make_model(width)
     total = sum(parameter.numel() for parameter in model.parameters())
@@ -72,12 +67,10 @@ def size(width: int) -> tuple[int, int, int]:
 class Plan:
     """Sizes, amounts of text, seeds and rates."""
 
-    shortest: int = 429
-    """Steps; sixteen times as many read the training plays once."""
+    shortest: int = 429  # steps; sixteen times as many read the training plays once
     levels: tuple[int, ...] = (1, 2, 4, 8, 16)
     widths: tuple[int, ...] = (16, 24, 32, 48, 64, 96, 128)
-    ceiling: float = 2.7e12
-    """Training FLOPs; no run of the fit takes more."""
+    ceiling: float = 2.7e12  # training FLOPs; no run of the fit takes more
     seeds: tuple[int, ...] = (0, 1, 2)
     tuning_levels: tuple[int, ...] = (1, 4)
     rates: tuple[float, ...] = (2e-3, 4e-3, 8e-3, 16e-3, 32e-3)
@@ -85,8 +78,7 @@ class Plan:
     """Unread windows on which losses are taken, the same for all runs."""
     held_out_width: int = 208
     n_resamples: int = 1000
-    min_sizes: int = 4
-    """Sizes on a curve of equal compute, at least."""
+    min_sizes: int = 4  # on a curve of equal compute, at least
     keep: bool = True
 
     @classmethod
@@ -109,15 +101,15 @@ class Plan:
         }  # fmt: skip
 
     def n_steps(self, cell: Cell) -> int:
-        """Give the updates of a cell."""
+        """Return the number of updates of a cell."""
         return self.shortest * cell.level
 
     def n_characters(self, cell: Cell) -> int:
-        """Give D: the characters that a run of the cell predicts, each once."""
+        """Return D: the characters that a run of the cell predicts, each once."""
         return self.n_steps(cell) * BATCH_SIZE * SEQ_LEN
 
     def flops(self, cell: Cell) -> int:
-        """Count the training of a cell, attention scores and head included."""
+        """Count the FLOPs of training a cell, attention scores and head included."""
         return self.n_characters(cell) * size(cell.width)[2]
 
     def cells(self) -> list[Cell]:
@@ -147,13 +139,10 @@ class Plan:
         return seconds_per_step * (self.n_steps(cell) + n_windows / BATCH_SIZE / TRAINING)
 
     def table(self, step: Mapping[int, float]) -> list[dict[str, Any]]:
-        """Say for each size what is trained and how long it will take.
+        """List for each size what is trained and how long it will take.
 
-        Args:
-            step: Seconds of a training step by width.
-
-        Returns:
-            One row per width: sizes, amounts of text, runs, and CPU-minutes of the three parts.
+        `step` is seconds of a training step by width. Each row: sizes, amounts of text, runs, and
+        CPU-minutes of the three parts.
         """
         rows = []
         for width in sorted({*self.widths, self.held_out_width}):
@@ -182,19 +171,17 @@ class OnePass:
     """The causal loss on windows that are read once: it refuses to begin a second pass."""
 
     def __init__(self, ids: Tensor, generator: Generator) -> None:
-        """Cut the text and shuffle the windows.
+        """Cut the text, int64 (L,), and shuffle the windows.
 
-        Args:
-            ids: int64 (L,), the text. Window i reads characters i T .. i T + T - 1 and predicts
-                those one further, so that each is read once and predicted once.
-            generator: Source of the order.
+        Window i reads characters i T .. i T + T - 1 and predicts those one further, so that each is
+        read once and predicted once.
         """
         self.windows = ids.unfold(0, SEQ_LEN + 1, SEQ_LEN)  # (n, T + 1), a view
         self.order = torch.randperm(len(self.windows), generator=generator)
         self.n_taken = 0
 
     def take(self) -> Tensor:
-        """Give the next windows, int64 (B, T + 1).
+        """Return the next windows, int64 (B, T + 1).
 
         Raises:
             ValueError: Not enough unread windows are left.
@@ -207,7 +194,7 @@ class OnePass:
         return self.windows[rows]
 
     def __call__(self, model: nn.Module, generator: Generator) -> Tensor:
-        """Give the mean loss of the next windows, nats per character; draws nothing."""
+        """Return the mean loss of the next windows, nats per character; draws nothing."""
         inputs, targets = causal_targets(self.take())
         return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
 
@@ -231,6 +218,6 @@ class StepClock(Hook):
         self.started = time.process_time()
 
     def after_step(self, run: Run) -> None:
-        """Note a step and start the clock anew."""
+        """Note a step and restart the clock."""
         self.seconds.append(time.process_time() - self.started)
         self.started = time.process_time()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What larger runs of the study of scaling will lose, said before they are trained."""
+"""Predict what larger runs of the study of scaling will lose, before they are trained."""
 
 import datetime
 import hashlib
@@ -23,20 +23,11 @@ from pretrain_lab.statistics.intervals import percentiles
 def predicted(
     plan: Plan, law: AnyLaw, drawn: list[Any], runs: Runs, cells: list[Cell]
 ) -> dict[str, list[float]]:
-    """Predict the loss of single runs, with 95 % intervals.
+    """Predict the loss of single runs: by cell ("width x level") loss and its 95 % interval.
 
-    Each bootstrap law gives one value, moved by the error of one run of the fit drawn at random:
-    the interval holds doubt about the law and noise between runs, but not that its form is wrong.
-
-    Args:
-        plan: How long runs are.
-        law: Fitted to all runs.
-        drawn: Its bootstrap.
-        runs: The runs of the fit.
-        cells: What is predicted.
-
-    Returns:
-        By cell, as "width x level": loss, lower end, upper end.
+    Each bootstrap law (`drawn`) gives one value, moved by the error of one run of the fit drawn at
+    random: the interval holds uncertainty about the law and noise between runs, but not that its
+    form is wrong.
     """
     rng, errors, found = np.random.default_rng(17), residuals(law, runs), {}
     for cell in cells:
@@ -61,15 +52,9 @@ def frontier(plan: Plan, losses: Losses) -> tuple[list[float], list[float]]:
 
 
 def predict(plan: Plan, losses: Losses, cells: list[Cell]) -> dict[str, Any]:
-    """Say what the held-out runs will lose, before they are trained.
+    """Predict the losses of the held-out cells from those of the fit's runs.
 
-    Args:
-        plan: How long runs are.
-        losses: Of the fit's runs.
-        cells: The held-out cells.
-
-    Returns:
-        JSON values: the prediction of three ways, the main one first; their hash, and the time.
+    Returns JSON values: the prediction of three ways, the main one first; their hash, and the time.
     """
     runs = to_runs(plan, losses)
     law, drawn, made = law_record(plan, runs, fit_law)
@@ -94,15 +79,11 @@ def digest(content: dict[str, Any]) -> str:
 
 
 def misses(prediction: dict[str, Any], losses: Losses) -> dict[str, Any]:
-    """Compare the held-out runs with what was said of them.
-
-    Args:
-        prediction: What `predict` gave.
-        losses: Of the held-out runs.
+    """Compare the losses of held-out runs with the result of `predict`.
 
     Returns:
-        By cell: losses, and for each way the miss in nats and per cent (positive: the run lost
-        more than predicted); for the laws also which runs lay in the interval.
+        By cell: losses, and for each way the miss in nats and per cent (positive: the run lost more
+        than predicted); for the laws also which runs lay in the interval.
     """
     found: dict[str, Any] = {}
     for cell, seeds in losses.items():
@@ -120,10 +101,7 @@ def misses(prediction: dict[str, Any], losses: Losses) -> dict[str, Any]:
 
 
 def checked(prediction: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a prediction that is no longer the one that was hashed.
-
-    Args:
-        prediction: Read from the finished arms.
+    """Return a stored prediction, after checking that it is still the one that was hashed.
 
     Raises:
         ValueError: Its content has another hash.
@@ -135,12 +113,7 @@ def checked(prediction: dict[str, Any]) -> dict[str, Any]:
 
 
 def publish(prediction: dict[str, Any], folder: Path = RUNS) -> None:
-    """Write the prediction to a file of its own, which may be committed before it is tested.
-
-    Args:
-        prediction: Of `predict`.
-        folder: Where the file is put.
-    """
+    """Write the result of `predict` to a file, which may be committed before it is tested."""
     path = folder / "scaling_prediction.json"
     if path.exists() and json.loads(path.read_text())["sha256"] == prediction["sha256"]:
         return

@@ -33,7 +33,7 @@ def plays() -> dict[str, Tensor]:
     """Encode the plays of each split, int64 (L,).
 
     Raises:
-        ValueError: The plays have another number of characters than the plan reckons with.
+        ValueError: The number of characters in the plays is not that of the plan.
     """
     tokenizer, ids = load_ids()
     if tokenizer.vocab_size != VOCAB_SIZE:
@@ -50,7 +50,7 @@ def unread(split: str, n: int) -> Tensor:
 
 @torch.no_grad()
 def unread_loss(model: GPT, windows: Tensor) -> float:
-    """Give the mean loss over every position of the unread windows, nats per character."""
+    """Return the mean loss over every position of the unread windows, nats per character."""
     total = 0.0
     with eval_mode(model):
         for batch in torch.split(windows, 64):
@@ -66,8 +66,6 @@ def run(
 
     Args:
         plan: How long the shortest run is, and how much is read at the end.
-        cell: Size and amount of text.
-        lr: Peak learning rate.
         seed: Of the weights, and of which windows are read in which order.
         split: Whose loss is reported: "validation" for choices, "test" for results.
         on_the_way: Whether to take the loss at every shorter amount of text too: that of a
@@ -108,15 +106,11 @@ def run(
 
 
 def best_rate(rates: list[float], losses: list[float]) -> tuple[float, bool]:
-    """Find the lowest point between the tried rates.
+    """Find the lowest point between the tried rates, ascending and evenly spaced in log.
 
-    Args:
-        rates: In rising order, evenly spaced in their logarithm.
-        losses: On validation plays.
-
-    Returns:
-        The vertex of the parabola through the best and its neighbours, over log rate; and whether
-        the best rate has neighbours. If not, it is returned itself.
+    Returns the vertex of the parabola through the best and its neighbours, over log rate; and
+    whether the best rate has neighbours. If not, it is returned itself. `losses` are on validation
+    plays.
     """
     best = int(np.argmin(losses))
     if not 0 < best < len(rates) - 1:
@@ -132,18 +126,12 @@ class RateRule:
     """log rate = a + b log N + c log D, by least squares over the tuned cells."""
 
     def __init__(self, n: list[float], d: list[float], rates: list[float]) -> None:
-        """Fit the rule.
-
-        Args:
-            n: Parameters of each tuned cell.
-            d: Characters.
-            rates: Its best rate.
-        """
+        """Fit the rule to parameters, characters and best rate of each tuned cell."""
         columns = np.stack([np.ones(len(n)), np.log(n), np.log(d)], axis=1)
         self.weights = np.linalg.lstsq(columns, np.log(rates), rcond=None)[0]
         errors = columns @ self.weights - np.log(rates)
         self.worst_factor = float(np.exp(np.abs(errors).max()))
 
     def __call__(self, n: float, d: float) -> float:
-        """Give the rate of n parameters that read d characters."""
+        """Return the rate of n parameters that read d characters."""
         return float(np.exp(self.weights @ [1.0, math.log(n), math.log(d)]))

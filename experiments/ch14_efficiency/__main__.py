@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """How much smaller and faster can a fine-tuned model get, and what does it lose? (EFF-R2, EFF-T4).
 
-Writes data/runs/efficiency.json. One model, MiniLM tuned on 256 review sentences as in chapter 9,
-is rounded to int8, thinned out, cut and taught to a student of two blocks; each smaller model
-answers the same sentences of test films, three seeds. Beside them stand the same student without a
-teacher, and counted words. Bytes and times are measured side by side. A published decoder is asked
-which pronoun it expects after a word.
+Writes data/runs/efficiency.json. One model, MiniLM fine-tuned on 256 review sentences as in chapter
+9, is rounded to int8, sparsified, pruned and distilled into a student of two blocks; each smaller
+model answers the same sentences of test films, three seeds. Compared with them are the same student
+without a teacher, and counted words. Bytes and times are measured side by side. A published decoder
+is asked which pronoun it expects after a word.
 
-Some 15 CPU-minutes, on an otherwise idle machine, for it measures time. Finished arms are kept, so
-a killed run goes on where it stopped. `--quick` runs all but the decoder in tiny, and writes
+Some 15 CPU-minutes, on an otherwise idle machine, since it measures time. Finished arms are kept,
+so a killed run goes on where it stopped. `--quick` runs all but the decoder in tiny, and writes
 nothing.
 """
 
@@ -35,11 +35,9 @@ PAIRS = (
 
 
 def results(runs: list[dict[str, str]], films: list[str]) -> dict[str, Any]:
-    """Give accuracies and paired differences, films and seeds resampled.
+    """Return accuracies and paired differences, films and seeds resampled.
 
-    Args:
-        runs: Hits by way, one dictionary a seed.
-        films: The film of each sentence.
+    `runs` are hits by way, one dictionary a seed; `films` names the film of each sentence.
     """
     hits = {name: [run[name] for run in runs] for name in runs[0]}
     less = partial(compare, groups=films, same_draws=True)

@@ -2,7 +2,7 @@
 """Bytes, processor time and memory of the models, side by side.
 
 Every way reads the same ids once in each turn, and each time is divided by that of the full model
-in the same turn. Weights are MiniLM's, untuned, for neither bytes nor time depend on the tuning.
+in the same turn. Weights are MiniLM's, not fine-tuned, since neither bytes nor time depend on that.
 """
 
 import copy
@@ -39,7 +39,7 @@ STEP = (16, 48)
 
 
 def settings(plan: Plan) -> dict[str, Any]:
-    """Write what the record states."""
+    """Return what the record states."""
     return {"shapes": SHAPES, "n_turns": plan.n_turns, "step": STEP}
 
 
@@ -66,7 +66,7 @@ class SparseLinear(nn.Module):
 
 
 def sparse(model: nn.Module) -> nn.Module:
-    """Put sparse layers in the place of the linear ones of the blocks, in place."""
+    """Replace the linear layers of the blocks by sparse ones, in place."""
     for name, child in model.named_children():
         if isinstance(child, nn.Linear) and child.out_features > 2:
             setattr(model, name, SparseLinear(child))
@@ -97,7 +97,7 @@ def make_models(blocks: list[int]) -> dict[str, Any]:
 
 
 def file_bytes(model: nn.Module) -> int:
-    """Give the size of the file of a model's weights, sparse matrices in rows."""
+    """Return the size of the file of a model's weights, sparse matrices in rows."""
     layers = [module for module in model.modules() if isinstance(module, SparseLinear)]
     biases = sum(4 * len(layer.bias) for layer in layers)
     tensors = {name: value.contiguous().clone() for name, value in model.state_dict().items()}
@@ -105,11 +105,7 @@ def file_bytes(model: nn.Module) -> int:
 
 
 def measure(plan: Plan, blocks: list[int]) -> dict[str, Any]:
-    """Weigh and time every way.
-
-    Args:
-        plan: Its sentences, and the number of turns.
-        blocks: Of the student.
+    """Weigh and time every way; `blocks` are the student's.
 
     Returns:
         Bytes by way, parameters that are left, and for one text and for many the multiples of the
@@ -151,8 +147,8 @@ def memory() -> dict[str, Any]:
     """Follow one training step of the full model, without dropout, as chapter 14 counts by hand.
 
     Returns:
-        Weights; bytes that the forward pass keeps; most bytes that were added at any time of a
-        step to what was there before it, by torch's profiler; texts and tokens of the batch.
+        Weights; bytes that the forward pass keeps; most bytes that were added at any time of a step
+        to what was there before it, by torch's profiler; texts and tokens of the batch.
     """
     model = classifier(0).eval()
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -189,7 +185,7 @@ def memory() -> dict[str, Any]:
 
 
 def highest(found: Any) -> int:
-    """Give the most bytes that were held at once, from a profile's list of allocations."""
+    """Return the most bytes that were held at once, from a profile's list of allocations."""
     events = [e for e in found.profiler.kineto_results.events() if e.name() == "[memory]"]
     held = most = 0
     for event in sorted(events, key=lambda e: int(e.start_ns())):
@@ -199,7 +195,7 @@ def highest(found: Any) -> int:
 
 
 def seconds(way: Callable[[], Any]) -> float:
-    """Give the processor time of a call, without gradients."""
+    """Return the processor time of a call, without gradients."""
     started = time.process_time()
     with torch.inference_mode():
         way()

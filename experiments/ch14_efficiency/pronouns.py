@@ -23,7 +23,7 @@ NEAR = 12  # words after an occupation in which pronouns are counted
 
 @torch.no_grad()
 def text_log_probs(model: Any, rows: list[Tensor]) -> Tensor:
-    """Give the log-probability of each text after its first token, in nats, (N,)."""
+    """Return the log-probability of each text after its first token, in nats, (N,)."""
     ids = pad_sequence(rows, batch_first=True)
     scores = model(input_ids=ids).logits[:, :-1].log_softmax(dim=-1)
     each = scores.gather(-1, ids[:, 1:, None])[..., 0]
@@ -33,7 +33,7 @@ def text_log_probs(model: Any, rows: list[Tensor]) -> Tensor:
 
 
 def ask_decoder() -> dict[str, list[float]]:
-    """Give log P(with "she") - log P(with "he") for each word and template."""
+    """Return log P(with "she") - log P(with "he") for each word and template."""
     model, tokenizer = load_smollm2()
     words = [word for group in GROUPS.values() for word in group]
     found = {}

@@ -46,12 +46,11 @@ ZEROS, KEPT = (0.5, 0.8), (0.75, 0.5)
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is tuned, marked, asked and timed."""
+    """How much is trained, marked, asked and timed."""
 
     sentences: Sentences = field(default_factory=lambda: Sentences(validation=400, test=1000))
     n_labels: int = 256
-    n_texts: int = 1024
-    """All that the teacher marks; the labelled ones are the first of them."""
+    n_texts: int = 1024  # all that the teacher marks; the labelled ones are the first of them
     teacher_lr: float = 2e-4
     teacher_steps: int = 64
     student_steps: int = 128
@@ -90,12 +89,7 @@ def published() -> Any:
 
 
 def classifier(seed: int, blocks: Sequence[int] = range(6)) -> TextClassifier:
-    """Put a new layer on MiniLM with some of its blocks.
-
-    Args:
-        seed: Of the new layer.
-        blocks: Their places among the six.
-    """
+    """Put a new layer, drawn with `seed`, on MiniLM with some of its six blocks, given by place."""
     encoder = copy.deepcopy(published())
     encoder.blocks = nn.ModuleList(encoder.blocks[i] for i in blocks)
     torch.manual_seed(seed)
@@ -103,7 +97,7 @@ def classifier(seed: int, blocks: Sequence[int] = range(6)) -> TextClassifier:
 
 
 def train(model: nn.Module, loss: Objective, lr: float, n_steps: int, seed: int) -> nn.Module:
-    """Tune all weights; the rate rises for a tenth of the steps and falls to 0."""
+    """Fine-tune all weights; the rate rises for a tenth of the steps and falls to 0."""
     fit(
         model,
         loss,
@@ -115,7 +109,7 @@ def train(model: nn.Module, loss: Objective, lr: float, n_steps: int, seed: int)
 
 
 def label_loss(plan: Plan, n: int, seed: int) -> Objective:
-    """Make the loss on n labelled sentences of the training films."""
+    """Return the loss on n labelled sentences of the training films."""
     places, texts = plan.sentences.subset(n, seed), plan.sentences.encoded("train", "published")
     labels = plan.sentences.labels("train").tolist()
     return classification_loss(
@@ -125,12 +119,9 @@ def label_loss(plan: Plan, n: int, seed: int) -> Objective:
 
 
 def marked_loss(plan: Plan, marks: Tensor, seed: int) -> Objective:
-    """Make the loss of a student against the teacher's probabilities.
+    """Return the loss of a student against the teacher's probabilities.
 
-    Args:
-        plan: Whose sentences.
-        marks: The teacher's logits, float (N, 2), of the first N sentences of the seed's draw.
-        seed: Of the draw.
+    `marks` are the teacher's logits, float (N, 2), of the first N sentences of the seed's draw.
 
     Source: Hinton et al. 2015 (arXiv:1503.02531), section 2, without the term of the labels.
     """
@@ -160,7 +151,7 @@ def marks_of(plan: Plan, model: Any, n: int, seed: int) -> Tensor:
 
 
 def hits_of(plan: Plan, model: Any, split: str = "test") -> str:
-    """Say of each asked sentence whether the model is right, as a string of 0 and 1."""
+    """Return, as a string of 0 and 1, whether the model is right on each sentence that is asked."""
     chosen = predict_classes(model, plan.sentences.encoded(split, "published"), pad_id=PAD_ID)
     return "".join(str(int(hit)) for hit in chosen == plan.sentences.labels(split))
 
@@ -192,11 +183,7 @@ def words_model() -> Pipeline:
 def words_on(plan: Plan, n: int, seed: int, marks: Tensor | None = None) -> str:
     """Fit counted words on n sentences, with labels or with a teacher's probabilities.
 
-    Args:
-        plan: Whose sentences.
-        n: Number of sentences.
-        seed: Of their draw.
-        marks: Logits, float (n, 2); each sentence then counts for both classes, by probability.
+    `marks` are logits, float (n, 2); each sentence then counts for both classes, by probability.
     """
     reviews = [plan.sentences.of("train")[i] for i in plan.sentences.subset(n, seed)]
     texts, model = [review.sentence for review in reviews], words_model()
@@ -211,7 +198,7 @@ def words_on(plan: Plan, n: int, seed: int, marks: Tensor | None = None) -> str:
 
 
 def importance_of(plan: Plan, model: Any, seed: int) -> dict[str, list[Tensor]]:
-    """Estimate heads and neurons on the labelled sentences, dropout off."""
+    """Estimate the importance of heads and neurons on the labelled sentences, dropout off."""
     loss, generator = label_loss(plan, plan.n_labels, seed), Generator().manual_seed(seed)
     with eval_mode(model):
         losses = (loss(model, generator) for _ in range(plan.n_labels // BATCH_SIZE))
@@ -219,7 +206,7 @@ def importance_of(plan: Plan, model: Any, seed: int) -> dict[str, list[Tensor]]:
 
 
 def cut(model: Any, scores: dict[str, list[Tensor]], share: float) -> Any:
-    """Give a copy with a share of heads and neurons, those with the highest scores."""
+    """Return a copy with a share of heads and neurons, those with the highest scores."""
     smaller = copy.deepcopy(model)
     for block, heads, neurons in zip(
         smaller.backbone.blocks, scores["heads"], scores["neurons"], strict=True
@@ -238,7 +225,7 @@ def drawn_like(scores: dict[str, list[Tensor]], seed: int) -> dict[str, list[Ten
 
 
 def without_training(plan: Plan, teacher: Any, seed: int) -> dict[str, str]:
-    """Make the teacher smaller without teaching anything: hits by way."""
+    """Make the teacher smaller without further training: hits by way."""
     found = {"teacher": hits_of(plan, teacher)}
     for name, round_inputs in (("int8 weights", False), ("int8", True)):
         found[name] = hits_of(
@@ -256,15 +243,9 @@ def without_training(plan: Plan, teacher: Any, seed: int) -> dict[str, str]:
 
 
 def run_seed(plan: Plan, seed: int, student: dict[str, Any]) -> dict[str, str]:
-    """Tune the teacher, make it smaller in every way, and teach the students.
+    """Fine-tune the teacher, make it smaller in every way, teach the students: test hits by way.
 
-    Args:
-        plan: How much is tuned and asked.
-        seed: Of labels, new layers and batches.
-        student: Its "blocks" and its "lr".
-
-    Returns:
-        Hits on the test films by the name of each way.
+    `seed` is of labels, new layers and batches; `student` has "blocks" and "lr".
     """
     teacher = train(classifier(seed), label_loss(plan, plan.n_labels, seed), plan.teacher_lr,
                     plan.teacher_steps, seed)  # fmt: skip

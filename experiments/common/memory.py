@@ -31,7 +31,6 @@ class ArmCache:
             name: Name of the study's record, without ending.
             settings: JSON values that decide what the arms compute.
             keep: Whether to read and write files at all; False for a quick run.
-            folder: Where the studies' folders are.
         """
         self.name, self._clock = name, Clock()
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
@@ -39,11 +38,11 @@ class ArmCache:
         self._known: dict[str, Any] = {}
 
     def path(self, arm: str, suffix: str = ".safetensors") -> Path | None:
-        """Name the file of an arm; None in a quick run."""
+        """Return the file of an arm; None in a quick run."""
         return self.folder / f"{quote(arm, safe=' ,')}{suffix}" if self.folder else None
 
     def get(self, arm: str, compute: Callable[[], Any] | None = None) -> Any:
-        """Give an arm's result, JSON values, computed now unless it is there (or LookupError)."""
+        """Return an arm's result, JSON values, computed now unless it is there (or LookupError)."""
         path = self.path(arm, ".json")
         if arm not in self._known and path is not None and path.exists():
             self._known[arm] = json.loads(path.read_text())
@@ -60,11 +59,11 @@ class ArmCache:
 
     @property
     def cpu_seconds(self) -> float:
-        """Processor time of all arms asked for, those computed by earlier runs included."""
+        """Return the processor time of all arms asked for, those of earlier runs included."""
         return float(sum(found["cpu_seconds"] for found in self._known.values()))
 
     def forget(self) -> None:
-        """Delete what is kept, or the next run would find itself done."""
+        """Delete what is kept, so that the next run starts anew."""
         if self.folder is not None:
             shutil.rmtree(self.folder.parent, ignore_errors=True)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every study writes in the same way: its record, versions, durations, means over seeds."""
+"""What every study records in the same way: results, versions, durations, means over seeds."""
 
 import json
 import platform
@@ -22,7 +22,7 @@ class Clock:
     cpu: float = field(default_factory=time.process_time)
 
     def seconds(self) -> dict[str, int]:
-        """Say how long ago that was."""
+        """Return how long ago that was."""
         return {
             "seconds": round(time.time() - self.wall),
             "cpu_seconds": round(time.process_time() - self.cpu),
@@ -30,7 +30,7 @@ class Clock:
 
 
 def versions() -> dict[str, str]:
-    """Name the versions that a record or a model's card states."""
+    """Return the versions that a record or a model's card states."""
     return {"python": platform.python_version(), "torch": torch.__version__}
 
 
@@ -44,13 +44,9 @@ def rounded(value: Any, digits: int = 5) -> Any:
 
 
 def write_run(name: str, result: dict[str, Any], clock: Clock, *, folder: Path = RUNS) -> None:
-    """Write a study to data/runs/NAME.json, with versions and duration.
+    """Write a study, as the chapter reads it, to data/runs/NAME.json, with versions and duration.
 
-    Args:
-        name: File name without ending.
-        result: What the chapter reads.
-        clock: Made at the start.
-        folder: Where the file is put.
+    `clock` was made at the start.
     """
     about = {"versions": versions(), "n_threads": torch.get_num_threads(), **clock.seconds()}
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,11 +55,7 @@ def write_run(name: str, result: dict[str, Any], clock: Clock, *, folder: Path =
 
 
 def seed_interval(values: list[float]) -> dict[str, Any]:
-    """Give mean and 95 % interval over seeds by Student's t, with the values themselves.
-
-    Args:
-        values: One number per seed, two or more.
-    """
+    """Return mean and 95 % interval over two or more seeds by Student's t, with the values."""
     items = torch.tensor(values, dtype=torch.float64)
     quantile = round(stats.t.ppf(0.975, len(values) - 1), 3)  # three digits, as tables print it
     half = quantile * items.std().item() / len(values) ** 0.5

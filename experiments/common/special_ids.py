@@ -5,7 +5,7 @@ from typing import Any
 
 
 def special_of(tokenizer: Any) -> dict[str, Any]:
-    """Name what `corrupt_mlm` needs."""
+    """Return what `corrupt_mlm` needs."""
     return {
         "mask_id": tokenizer.mask_id,
         "vocab_size": tokenizer.vocab_size,
@@ -14,7 +14,7 @@ def special_of(tokenizer: Any) -> dict[str, Any]:
 
 
 def sentinels_of(tokenizer: Any) -> dict[str, Any]:
-    """Name what span corruption needs."""
+    """Return what span corruption needs."""
     return {
         "first_sentinel_id": tokenizer.sentinel_ids[0],
         "n_sentinels": len(tokenizer.sentinel_ids),

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Intervals of accuracies when sentences of one film are no independent witnesses.
+"""Confidence intervals of accuracies when sentences about one film are not independent.
 
 A resample draws as many films as there are, with replacement, and takes all sentences of each;
 seeds, or draws of demonstrations, are drawn as well. Two runs are compared on the same films
 (paired). How many labels a reference needs is read off its curve, linear in log(labels).
 
-Films are counted, not listed: a resample is a row of numbers that say how often each is in it. So
-statistics that are no mean, such as F1 or k, are resampled too; the interval of a mean alone is
-`bootstrap_interval` with clusters.
+A resample is stored as counts, how often each film is in it, so that statistics that are no mean,
+such as F1 or k, can be resampled too. For a mean alone, `bootstrap_interval` with clusters does.
 """
 
 from collections.abc import Sequence
@@ -27,43 +26,28 @@ Scores = dict[int, Array]
 class Draws(NamedTuple):
     """The resamples, drawn once and used for every arm."""
 
-    films: Array
-    """(R, F): how often each film is in each resample."""
-    seeds: Array
-    """(R, S): the weight of each seed in each resample, 1 in sum."""
-    sizes: Array
-    """(F,): sentences of each film."""
+    films: Array  # (R, F): how often each film is in each resample
+    seeds: Array  # (R, S): the weight of each seed in each resample; rows sum to 1
+    sizes: Array  # (F,): sentences of each film
 
 
 def draw_counts(n: int, n_resamples: int, seed: int | np.random.Generator = 0) -> Array:
-    """Say how often each of n things is drawn in n draws with replacement, (n_resamples, n)."""
+    """Return how often each of n things is drawn in n draws with replacement, (n_resamples, n)."""
     rng = np.random.default_rng(seed)
     return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(float)
 
 
 def draw(sizes: Array, n_seeds: int, n_resamples: int, seed: int = 0) -> Draws:
-    """Draw films and seeds with replacement.
-
-    Args:
-        sizes: (F,), sentences of each film.
-        n_seeds: Number of seeds S.
-        n_resamples: Number of resamples R.
-        seed: Seed of the draw.
-    """
+    """Draw films and seeds with replacement; `sizes`, (F,), are the sentences of each film."""
     rng = np.random.default_rng(seed)
     films, seeds = (draw_counts(n, n_resamples, rng) for n in (len(sizes), n_seeds))
     return Draws(films, seeds / n_seeds, sizes)
 
 
 def by_film(hits: Array, films: list[str]) -> tuple[Array, Array]:
-    """Count the hits of each film.
+    """Count hits, (S, F), and sentences, (F,), of each film, the films in alphabetical order.
 
-    Args:
-        hits: (S, N), 0 or 1 for each seed and sentence.
-        films: The film of each sentence.
-
-    Returns:
-        Hits, (S, F), and sentences, (F,), of the films in alphabetical order.
+    `hits` is (S, N), 0 or 1 for each seed and sentence; `films` names the film of each sentence.
     """
     names, place = np.unique(films, return_inverse=True)
     member = (place[:, None] == np.arange(len(names))).astype(float)  # (N, F)
@@ -71,38 +55,19 @@ def by_film(hits: Array, films: list[str]) -> tuple[Array, Array]:
 
 
 def resampled(hits: Array, draws: Draws) -> Array:
-    """Give the accuracy of each seed in each resample of the films.
-
-    Args:
-        hits: (S, F).
-        draws: The resamples.
-
-    Returns:
-        (R, S).
-    """
+    """Return the accuracy of each seed in each resample of the films: hits (S, F) → (R, S)."""
     return draws.films @ hits.T / (draws.films @ draws.sizes)[:, None]
 
 
 def film_interval(hits: Array, draws: Draws) -> dict[str, float]:
-    """Give the mean accuracy over seeds with its 95 % interval over films.
-
-    Args:
-        hits: (S, F).
-        draws: The resamples.
-    """
+    """Return the mean accuracy over seeds with its 95 % interval over films; `hits` is (S, F)."""
     return middle(hits.sum() / len(hits) / draws.sizes.sum(), resampled(hits, draws).mean(axis=1))
 
 
 def difference(first: Array, second: Array, draws: Draws) -> dict[str, float]:
-    """Compare two arms on the same films and seeds.
+    """Return the mean of first minus second, hits (S, F) each, with its 95 % interval.
 
-    Args:
-        first: (S, F), hits of one arm.
-        second: (S, F), hits of the other.
-        draws: The resamples; both films and seeds are drawn, the same for both arms.
-
-    Returns:
-        Mean of first minus second, and its 95 % interval.
+    Films and seeds are drawn, the same for both arms.
     """
     gap = first - second
     values = (resampled(gap, draws) * draws.seeds).sum(axis=1)
@@ -112,12 +77,11 @@ def difference(first: Array, second: Array, draws: Draws) -> dict[str, float]:
 def needed_labels(n_labels: list[int], curve: Array, target: float) -> tuple[float, str]:
     """Read off a curve how many labels reach an accuracy.
 
-    The curve is first made one that never falls, by its highest value so far.
+    The curve is first made monotone, by its highest value so far.
 
     Args:
         n_labels: Ascending.
         curve: Accuracy at each.
-        target: The accuracy to be reached.
 
     Returns:
         Labels, by linear interpolation in log(labels), and "inside"; or the end of the curve and
@@ -135,16 +99,10 @@ def needed_labels(n_labels: list[int], curve: Array, target: float) -> tuple[flo
 
 
 def worth(arm: Scores, reference: Scores, n: int, draws: Draws) -> dict[str, Any]:
-    """Say how many times the labels a reference needs, to be as good as an arm at n labels.
+    """Return how many times the labels a reference needs to match an arm at n labels: k.
 
-    Args:
-        arm: Hits of the arm, at n at least.
-        reference: Hits of the reference at all numbers of labels, the same seeds.
-        n: Number of labels of the arm.
-        draws: The resamples of films and seeds.
-
-    Returns:
-        k with its interval, and where either is only a bound because the curve ends.
+    `reference` has all numbers of labels, with the same seeds. k comes with its interval, and where
+    either is only a bound because the curve ends.
     """
     n_labels = sorted(reference)
     n_sentences = draws.sizes.sum()
@@ -160,12 +118,12 @@ def worth(arm: Scores, reference: Scores, n: int, draws: Draws) -> dict[str, Any
 def times_the_labels(
     n: int, n_labels: list[int], needed: tuple[float, str], curves: Array, targets: Array
 ) -> dict[str, Any]:
-    """Put k with its interval together, and where either is only a bound.
+    """Return k with its interval, and where either is only a bound.
 
     Args:
         n: Number of labels of the arm.
         n_labels: Those of the reference, ascending, L of them.
-        needed: How many the reference needs and where, as `needed_labels` says it.
+        needed: From `needed_labels`.
         curves: (R, L), the reference's scores in each resample.
         targets: (R,), the arm's score in each.
     """
@@ -187,7 +145,7 @@ def times_the_labels(
 
 
 def middle(mean: float, values: Array) -> dict[str, float]:
-    """Put a mean and the middle 95 % of its resamples together."""
+    """Return a mean with the middle 95 % of its resamples."""
     low, high = percentiles(values)
     return {"mean": float(mean), "low": low, "high": high}
 
@@ -198,7 +156,10 @@ def summary(
     *,
     asked: Sequence[Sequence[int]] | None = None,
 ) -> dict[str, Any]:
-    """Give the share of hits with its 95 % interval, and the share of each draw.
+    """Return the share of hits with its 95 % interval, and the share of each draw.
+
+    If all hits are equal, resampling shows no spread; the interval is then Wilson's, over the
+    questions.
 
     Args:
         rows: For each draw, hits of the questions, as a string of 0 and 1 or as numbers.
@@ -206,8 +167,7 @@ def summary(
         asked: For each draw the places of its questions; None = all the same.
 
     Returns:
-        Mean, low, high, the share of each draw, the number of different questions. If all hits
-        are equal, resampling knows no doubt; then the interval is Wilson's, over the questions.
+        Mean, low, high, the share of each draw, the number of different questions.
     """
     hits = hit_table(rows, asked)
     seen = ~np.isnan(hits)
@@ -228,7 +188,7 @@ def compare(
     *,
     same_draws: bool = False,
 ) -> dict[str, float]:
-    """Compare two arms on the same questions.
+    """Return the mean of first minus second on the same questions, with its 95 % interval.
 
     Args:
         first: Hits of one arm for each draw.
@@ -236,9 +196,6 @@ def compare(
         groups: As in `summary`; both arms get the same resampled groups.
         same_draws: Draw i of one arm belongs to draw i of the other, and they are resampled
             together; otherwise each arm's draws are resampled by themselves.
-
-    Returns:
-        Mean of first minus second with its 95 % interval.
     """
     one, two = hit_table(first), hit_table(second)
     if same_draws:
@@ -251,14 +208,12 @@ def compare(
 def hit_table(
     rows: Sequence[str | Sequence[float]], asked: Sequence[Sequence[int]] | None = None
 ) -> Array:
-    """Bring hits into one table (draws, questions), with nan where a question was not asked.
+    """Put hits into one table (draws, questions), with nan where a question was not asked.
 
-    Args:
-        rows: As in `summary`.
-        asked: As in `summary`.
+    `rows` and `asked` are as in `summary`.
 
     Raises:
-        ValueError: A row has not as many hits as its draw has questions.
+        ValueError: The number of hits in a row differs from the questions of its draw.
     """
     asked = asked or [range(len(rows[0]))] * len(rows)
     hits = np.full((len(rows), 1 + max(max(places) for places in asked)), np.nan)
@@ -272,8 +227,7 @@ def hit_table(
 def _resampled_hits(hits: Array, groups: Sequence[str] | None, *, seed: int = 0) -> Array:
     """Draw groups of questions and draws of demonstrations with replacement, (N_RESAMPLES,).
 
-    The seed is that of the draws; the groups come from one of their own, so that calls with the
-    same groups resample the same ones.
+    `seed` is for the draws; groups have one of their own, so that equal groups are resampled alike.
     """
     _, place = np.unique(groups or np.arange(hits.shape[1]), return_inverse=True)
     n_groups, n_draws = int(place.max()) + 1, len(hits)

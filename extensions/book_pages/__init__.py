@@ -36,14 +36,7 @@ PARTS = (
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register every part with Sphinx.
-
-    Args:
-        app: The Sphinx application that loads this extension.
-
-    Returns:
-        What Sphinx wants to know about the extension.
-    """
+    """Register every part with Sphinx; return what Sphinx wants to know about the extension."""
     for part in PARTS:
         part.register(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -39,26 +39,15 @@ class Entry(NamedTuple):
 
 
 def sources(root: Path) -> list[Path]:
-    """List the text of every page: the twins, and the plain pages beside the notebooks.
-
-    Args:
-        root: The repository.
-
-    Returns:
-        Markdown files.
-    """
+    """List the text of every page: the twins, and the plain pages beside the notebooks."""
     folder = root / "chapters"
     return sorted((folder / "_text").glob("[0-9][0-9]_*.md")) + sorted(folder.glob("*.md"))
 
 
 def labels(path: Path) -> list[str]:
-    """List the labels that a page defines, in no particular order.
+    """List the labels that a page defines, unordered.
 
-    Args:
-        path: Its text.
-
-    Returns:
-        Labels of sections, definitions, exercises, tables, equations and figures.
+    They are of sections, definitions, exercises, tables, equations and figures.
     """
     text = path.read_text(encoding="utf-8")
     return [label for pattern in LABELS for label in re.findall(pattern, text, re.M)]
@@ -70,16 +59,10 @@ def links(text: str) -> list[str]:
 
 
 def bold_terms(twin: Path) -> list[Bold]:
-    """Find the terms that a chapter prints in bold in its prose.
+    """Find, in order, the terms that a chapter prints in bold in its prose.
 
-    Numbers and run-in headings, which end in a full stop, colon, question or exclamation mark,
-    are no terms. Code cells and tables are left out.
-
-    Args:
-        twin: The chapter's text.
-
-    Returns:
-        The terms in order.
+    Numbers and run-in headings, which end in a full stop, colon, question or exclamation mark, are
+    no terms. Code cells and tables are left out.
     """
     found, section = [], ""
     for line in _CELL.sub("", twin.read_text(encoding="utf-8")).splitlines():
@@ -100,13 +83,9 @@ def normal(term: str) -> str:
 
 
 def glossary(page: Path) -> list[Entry]:
-    """Read the entries of a page's `{glossary}`.
+    """Read the entries of a page's `{glossary}` in order.
 
-    Args:
-        page: The page's text.
-
-    Returns:
-        The entries in order. Names are the lines without indent above an indented one.
+    Names are the lines without indent above an indented one.
     """
     text = page.read_text(encoding="utf-8")
     body = text.split(":::{glossary}", 1)[1].split("\n:::", 1)[0]

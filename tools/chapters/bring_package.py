@@ -30,13 +30,7 @@ class BringError(SystemExit):
 
 
 def requirements(pyproject: Path) -> dict[str, str]:
-    """Read what the package and the chapters need.
-
-    Args:
-        pyproject: The file ``pyproject.toml``.
-
-    Returns:
-        Package name → its oldest version that will do; empty = any.
+    """Read what the package and the chapters need: name → lower bound of the version; empty = any.
 
     Raises:
         ValueError: A requirement is no name with a lower bound.
@@ -60,26 +54,17 @@ def installed(name: str) -> str:
 
 
 def is_enough(has: str, least: str) -> bool:
-    """Compare two versions by their leading numbers.
+    """Return whether an installed version is at least another, by their leading numbers.
 
-    Args:
-        has: An installed version, such as 2.9.0+cu128; empty = not installed.
-        least: The oldest version that will do; empty = any.
-
-    Returns:
-        Whether the installed one will do.
+    `has` is such as 2.9.0+cu128, or empty = not installed; `least` empty = any.
     """
     return bool(has) and _numbers(has) >= _numbers(least)
 
 
 def kept(needed: dict[str, str]) -> list[str]:
-    """Choose the installed packages that pip must leave alone.
+    """Return constraints, such as torch==2.9.0+cu128, for the packages that pip must leave alone.
 
-    Args:
-        needed: Package name → its oldest version that will do.
-
-    Returns:
-        Constraints for pip, such as torch==2.9.0+cu128.
+    `needed` maps a package's name to its lower bound.
 
     Raises:
         BringError: One that is never touched is too old.
@@ -98,9 +83,6 @@ def kept(needed: dict[str, str]) -> list[str]:
 
 def bring(root: Path) -> None:
     """Install the package in editable form with the chapters' requirements.
-
-    Args:
-        root: The repository.
 
     Raises:
         BringError: Python is too old, a package that stays is, or pip failed.

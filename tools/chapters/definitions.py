@@ -15,8 +15,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+# Modules imported by the number of a chapter: whoever knows the number names them.
 CHOSEN_BY_NUMBER = "pretrain_book.exercises."
-"""Modules named so are imported by a chapter's number; who knows the chapter names them."""
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORT = (ast.Import, ast.ImportFrom)
 
@@ -30,8 +30,8 @@ def reached(names: Iterable[str], code: Path) -> dict[str, list[ast.stmt]]:
         code: The folder with the packages.
 
     Returns:
-        Module → its reached top-level statements as they stand in the file, imports among them,
-        one name each. A module comes after those from which it takes something.
+        Module → its reached top-level statements as they stand in the file, imports among them, one
+        name each. A module comes after those from which it takes something.
     """
     walk = _Walk(code)
     walk.follow_all(names)
@@ -81,7 +81,7 @@ def top_level(source: str) -> list[ast.stmt]:
 
 
 def is_bare_string(node: object) -> bool:
-    """Say whether a statement is a string alone, such as a docstring."""
+    """Return whether a statement is a string alone, such as a docstring."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -93,13 +93,7 @@ class Module:
     """The top level of one module: what binds which name, and what acts on import."""
 
     def __init__(self, name: str, path: Path, packages: set[str]) -> None:
-        """Read a module.
-
-        Args:
-            name: Its dotted name.
-            path: Its file.
-            packages: The top names of all packages.
-        """
+        """Read a module; `packages` are the top names of all packages."""
         self.package = name if path.stem == "__init__" else name.rpartition(".")[0]
         self.packages = packages
         self.statements = top_level(path.read_text(encoding="utf-8"))
@@ -110,7 +104,7 @@ class Module:
         self.effects = [one for one in self.statements if self._acts(one)]
 
     def _acts(self, statement: ast.stmt) -> bool:
-        """Say whether importing the module does more here than give something a name."""
+        """Return whether importing the module does more here than give something a name."""
         if isinstance(statement, _IMPORT):
             return statement.names[0].name == "*"
         if isinstance(statement, _DEFINITION):
@@ -120,10 +114,10 @@ class Module:
         return not (_assigned(statement) and names_only) or any(map(self._may_note, calls))
 
     def _may_note(self, called: ast.expr) -> bool:
-        """Say whether what is called may keep what it gets: our functions and methods may.
+        """Return whether what is called may keep what it gets: our functions and methods may.
 
-        A class of ours only makes an object, and what other packages offer, such as
-        ``dataclass`` and ``compile``, keeps nothing, unless it is called ``register``.
+        A class of ours only makes an object, and what other packages offer, such as ``dataclass``
+        and ``compile``, keeps nothing, unless it is called ``register``.
         """
         called = called.func if isinstance(called, ast.Call) else called
         root = _root(called)
@@ -134,7 +128,7 @@ class Module:
         )
 
     def _ours(self, statement: ast.stmt) -> bool:
-        """Say whether a statement imports something from one of the packages."""
+        """Return whether a statement imports something from one of the packages."""
         return any(n.split(".")[0] in self.packages for n in _imports(statement, self.package))
 
 
@@ -234,7 +228,7 @@ def _executed(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _is_skipped(test: ast.expr) -> bool:
-    """Say whether a condition does not hold when a module is imported."""
+    """Return whether a condition does not hold when a module is imported."""
     return _last(test) in ("TYPE_CHECKING", "__name__ == '__main__'")
 
 

@@ -34,13 +34,7 @@ NOT_AN_INPUT = ("data/runs/receipts.json", LOCK)  # written after each run
 
 
 def read_lock(root: Path = ROOT) -> dict[str, Any]:
-    """Read the lock.
-
-    Args:
-        root: The repository.
-
-    Returns:
-        Chapter's file name without ending → its hashes; empty where there is no lock yet.
+    """Read the lock: chapter's file name without ending → its hashes; empty if there is none yet.
 
     Raises:
         ChapterError: The file is no JSON, as after a merge that is not finished.
@@ -55,13 +49,7 @@ def read_lock(root: Path = ROOT) -> dict[str, Any]:
 
 
 def store(chapter: str, entry: dict[str, Any], root: Path = ROOT) -> None:
-    """Put a chapter's hashes into the lock.
-
-    Args:
-        chapter: File name without ending.
-        entry: Its hashes, as :func:`take` makes them.
-        root: The repository.
-    """
+    """Put a chapter's hashes, as :func:`take` makes them, into the lock."""
     path = root / LOCK
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(lock_text({**read_lock(root), chapter: entry}, root), encoding="utf-8")
@@ -92,15 +80,7 @@ def output_fingerprint(notebook: NotebookNode) -> str:
 
 
 def reached_definitions(path: Path, root: Path = ROOT) -> dict[str, list[ast.stmt]]:
-    """Collect the definitions that a chapter reaches, those that check its exercises too.
-
-    Args:
-        path: The notebook.
-        root: The repository.
-
-    Returns:
-        Module → its reached top-level statements.
-    """
+    """Collect the top-level statements that a chapter reaches, and its checkers too, by module."""
     cells = (cell for cell in read_notebook(path).cells if cell.cell_type == "code")
     names = {name for cell in cells for name in imported(_without_magics(cell.source))}
     return reached(names | set(checkers(path.stem[:2], root)), root / "code")
@@ -113,14 +93,9 @@ def checkers(chapter: str, root: Path = ROOT) -> list[str]:
 
 
 def data_fingerprints(files: list[str], root: Path = ROOT) -> dict[str, str]:
-    """Hash data files by content.
+    """Hash data files by content; a file that is gone has the hash ``missing``.
 
-    Args:
-        files: Paths relative to the repository.
-        root: The repository.
-
-    Returns:
-        Path → hash; a file that is gone has the hash ``missing``.
+    `files`, and the keys of the result, are paths relative to the repository.
     """
     found = {}
     for name in sorted(set(files) - set(NOT_AN_INPUT)):
@@ -137,15 +112,10 @@ def definition_fingerprints(path: Path, root: Path = ROOT) -> dict[str, str]:
 
 
 def take(path: Path, files: list[str], root: Path = ROOT) -> dict[str, Any]:
-    """Take a chapter's hashes, as they are now.
+    """Compute a chapter's hashes, as they are now.
 
-    Args:
-        path: The notebook.
-        files: The data files that it opened, relative to the repository.
-        root: The repository.
-
-    Returns:
-        "cells" and "outputs": a hash; "definitions": module → hash; "data": file → hash.
+    `files` are the data files that it opened, relative to the repository. The result has "cells"
+    and "outputs": a hash; "definitions": module → hash; "data": file → hash.
     """
     notebook = read_notebook(path)
     return {
@@ -157,15 +127,7 @@ def take(path: Path, files: list[str], root: Path = ROOT) -> dict[str, Any]:
 
 
 def stale_reasons(path: Path, root: Path = ROOT) -> list[str]:
-    """List what differs from the lock.
-
-    Args:
-        path: The notebook.
-        root: The repository.
-
-    Returns:
-        One line for each changed input; empty = the chapter is fresh.
-    """
+    """List what differs from the lock, a line for each changed input; a fresh chapter has none."""
     stored = read_lock(root).get(path.stem)
     if stored is None:
         return ["it is not in the lock"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a stored chapter must look like, as a list of complaints.
+"""Checks of a stored chapter, as a list of complaints.
 
-nbval compares outputs; it says nothing about missing counts, misspelled tags (which it ignores
-in silence), figures without alternative text or a path of somebody's machine. These checks do.
+nbval compares outputs; it says nothing about missing counts, misspelled tags (which it ignores in
+silence), figures without alternative text or a path of somebody's machine. These checks do.
 """
 
 import ast
@@ -46,14 +46,7 @@ _FIGURE = re.compile(r"^(?P<fence>[`:]{3,})\{(?:figure|image)\}.*?^(?P=fence)", 
 
 
 def problems(path: Path) -> list[str]:
-    """Check one notebook file.
-
-    Args:
-        path: The notebook.
-
-    Returns:
-        One line for each complaint, with the place; empty = a clean chapter.
-    """
+    """Check one notebook file: one line for each complaint, with the place."""
     notebook = read_notebook(path)
     found = [f"{path.name}: {complaint}" for complaint in _whole(notebook, path)]
     for index, cell in enumerate(notebook.cells):

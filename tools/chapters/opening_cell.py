@@ -50,26 +50,15 @@ if importlib.util.find_spec("pretrain") is None:
 
 
 def repository_address(pyproject: Path) -> str:
-    """Read where the repository is published.
-
-    Args:
-        pyproject: The file ``pyproject.toml``.
-
-    Returns:
-        The address, or nothing when none is named.
-    """
+    """Read from ``pyproject.toml`` where the repository is published, or nothing."""
     project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
     return str(project.get("urls", {}).get("Repository", ""))
 
 
 def opening_cell(address: str = "") -> NotebookNode:
-    """Make the cell.
+    """Make a code cell, folded in JupyterLab and in Colab, left out of the page.
 
-    Args:
-        address: The repository's; empty = the reader is asked.
-
-    Returns:
-        A code cell, folded in JupyterLab and in Colab, left out of the page.
+    `address` is the repository's; empty = the reader is asked.
     """
     cell = nbformat.v4.new_code_cell(
         _SOURCE.format(address=json.dumps(address)),
@@ -84,18 +73,18 @@ def opening_cell(address: str = "") -> NotebookNode:
 
 
 def is_opening(cell: NotebookNode) -> bool:
-    """Tell whether a cell is the opening one."""
+    """Return whether a cell is the opening one."""
     return bool(cell.get("id") == CELL_ID)
 
 
 def needs_opening(notebook: NotebookNode) -> bool:
-    """Tell whether a notebook imports the package."""
+    """Return whether a notebook imports the package."""
     sources = (cell.source for cell in notebook.cells if cell.cell_type == "code")
     return any(_imports_package(source) for source in sources)
 
 
 def _imports_package(source: str) -> bool:
-    """Tell whether a cell imports the package; one that Python cannot parse does not."""
+    """Return whether a cell imports the package; one that Python cannot parse does not."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except SyntaxError:

@@ -28,11 +28,7 @@ class Meter:
     """Measure a kernel while it runs: wall seconds, CPU seconds, peak memory of its processes."""
 
     def __init__(self, process_id: int) -> None:
-        """Watch one process and its children.
-
-        Args:
-            process_id: The kernel's process.
-        """
+        """Watch one process, the kernel's, and its children."""
         self.process = psutil.Process(process_id)
         self.peak_bytes = 0
         self.cpu_seconds = 0.0
@@ -87,12 +83,7 @@ class Meter:
 
 
 def store_receipt(chapter: str, receipt: dict[str, float]) -> None:
-    """Add a chapter's receipt and this machine's versions to ``data/runs/receipts.json``.
-
-    Args:
-        chapter: File name without its ending.
-        receipt: What the run cost.
-    """
+    """Add a chapter's receipt and this machine's versions to ``data/runs/receipts.json``."""
     receipts: dict[str, Any] = {}
     if RECEIPTS.exists():
         receipts = json.loads(RECEIPTS.read_text(encoding="utf-8"))
@@ -106,14 +97,7 @@ def store_receipt(chapter: str, receipt: dict[str, float]) -> None:
 
 
 def longest_first(paths: Iterable[Path]) -> list[Path]:
-    """Sort notebooks by the time of their last run; one that never ran comes first.
-
-    Args:
-        paths: Notebooks.
-
-    Returns:
-        The same, sorted.
-    """
+    """Sort notebooks by the time of their last run; one that never ran comes first."""
     known = json.loads(RECEIPTS.read_text(encoding="utf-8")) if RECEIPTS.exists() else {}
     receipts = known.get("chapters", {})
     return sorted(

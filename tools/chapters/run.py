@@ -2,7 +2,7 @@
 """Execute the chapters in place and record what they read and what they cost: ``make run``.
 
 Each notebook runs in a kernel of its own, in the folder ``chapters/``. What would differ between
-two runs is taken out of the stored file, and a notebook that raises or writes to the error stream
+two runs is removed from the stored file, and a notebook that raises or writes to the error stream
 is not stored. Its hashes go to ``data/runs/chapters.lock``; times, memory and versions go to
 ``data/runs/receipts.json``.
 """
@@ -55,14 +55,7 @@ OPENED = """chr(10).join(sorted({*_pt_opened, *map(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Execute the chapters that the command line names.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-
-    Returns:
-        0 when every chapter ran and was stored, 1 otherwise.
-    """
+    """Execute the chapters that the command line names; return 0 if all ran and were stored."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("chapter", nargs="?", default="", help="such as 04; default: all")
     parser.add_argument("--stale", action="store_true", help="only chapters whose inputs changed")
@@ -85,11 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run_chapter(path: Path) -> dict[str, float]:
     """Execute one notebook, store its outputs, and put its hashes into the lock.
 
-    Args:
-        path: The notebook.
-
-    Returns:
-        Its wall seconds, CPU seconds and peak memory in megabytes.
+    Returns its wall seconds, CPU seconds and peak memory in megabytes.
 
     Raises:
         ChapterError: As for :func:`executed`.
@@ -102,10 +91,6 @@ def run_chapter(path: Path) -> dict[str, float]:
 
 def executed(path: Path, root: Path = ROOT) -> tuple[NotebookNode, list[str], dict[str, float]]:
     """Execute a copy of a notebook, as it would be stored; the file stays as it is.
-
-    Args:
-        path: The notebook.
-        root: The repository.
 
     Returns:
         The copy, the data files that it opened, and its receipt.
@@ -132,15 +117,9 @@ def executed(path: Path, root: Path = ROOT) -> tuple[NotebookNode, list[str], di
 def execute(
     notebook: NotebookNode, path: Path, root: Path = ROOT
 ) -> tuple[list[str], dict[str, float]]:
-    """Run every code cell of a notebook in a fresh kernel, in place.
+    """Run every code cell of a notebook in a fresh kernel, in place; `path` is for messages.
 
-    Args:
-        notebook: The notebook; its outputs and counts are replaced.
-        path: Its file, for messages.
-        root: The repository.
-
-    Returns:
-        The data files it opened, relative to the repository, and its receipt.
+    Returns the data files that it opened, relative to the repository, and its receipt.
 
     Raises:
         ChapterError: A cell raised, took more than ten minutes, or its kernel died.
@@ -175,11 +154,7 @@ def _process_id(client: NotebookClient) -> int:
 
 
 def clean(notebook: NotebookNode) -> None:
-    """Take out what differs between two runs, and widget views, which need foreign scripts.
-
-    Args:
-        notebook: An executed notebook, changed in place.
-    """
+    """Remove, in place, what differs between runs, and widget views (they need foreign scripts)."""
     notebook.metadata = nbformat.from_dict(
         {**NOTEBOOK_METADATA, NOTE: notebook.metadata.get(NOTE, {})}
     )
@@ -193,14 +168,7 @@ def clean(notebook: NotebookNode) -> None:
 
 
 def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Join neighbouring pieces of one stream: where a stream is cut depends on the time.
-
-    Args:
-        outputs: A cell's outputs; the first piece of a stream grows, in place.
-
-    Returns:
-        The outputs in their order, no two neighbours of the same stream.
-    """
+    """Join, in place, adjacent pieces of one stream: where a stream is cut depends on timing."""
     whole: list[NotebookNode] = []
     for one in outputs:
         last = whole[-1] if whole else NotebookNode(output_type="none")
@@ -212,14 +180,10 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def refuse_noise(notebook: NotebookNode, name: str) -> None:
-    """Stop when a cell wrote to the error stream: warnings and bars are no result.
-
-    Args:
-        notebook: An executed notebook.
-        name: Its file name, for the message.
+    """Refuse a notebook with output on the error stream: warnings and progress bars are no result.
 
     Raises:
-        ChapterError: A cell did so.
+        ChapterError: A cell wrote to it.
     """
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
@@ -231,22 +195,14 @@ def refuse_noise(notebook: NotebookNode, name: str) -> None:
 
 
 def data_files(opened: list[str], root: Path = ROOT) -> list[str]:
-    """Keep the files below ``data/``.
-
-    Args:
-        opened: Absolute paths.
-        root: The repository.
-
-    Returns:
-        Paths relative to the repository, with forward slashes.
-    """
+    """Keep the files below ``data/``, as paths relative to the repository with forward slashes."""
     data = root / "data"
     inside = {Path(one) for one in opened if Path(one).is_relative_to(data)}
     return sorted(path.relative_to(root).as_posix() for path in inside if path.is_file())
 
 
 def _silently(client: NotebookClient, code: str, expression: str = "None") -> str:
-    """Run code in the kernel without trace in the notebook; return an expression's repr."""
+    """Run code in the kernel without a trace in the notebook; return an expression's repr."""
     kernel: Any = client.kc
     request = kernel.execute(
         code, silent=False, store_history=False, user_expressions={"value": expression}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Execute the stale chapters again and renew the lock where nothing came out differently.
+"""Execute the stale chapters again and renew the lock where the outputs are the same.
 
 A copy of each stale chapter runs as in ``make run``, two at a time; no notebook is written. All
 that nbval compares must be equal to what is stored, with the same cells left out by their tag, and
@@ -34,15 +34,7 @@ UNCOMPARED = "nbval-ignore-output"
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
-    """Check the stale ones of the chapters that the command line names.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-        root: The repository.
-
-    Returns:
-        0 when all of them are fresh now, 1 otherwise.
-    """
+    """Check the stale ones of the named chapters; return 0 if all of them are fresh now."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("chapter", nargs="?", default="", help="such as 04; default: all")
     options = parser.parse_args(arguments)
@@ -62,14 +54,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
 
 
 def check_all(paths: list[Path], root: Path) -> list[bool]:
-    """Execute chapters, renew the lock or say what differs.
+    """Execute chapters, and renew the lock or say what differs; return whether each differs.
 
-    Args:
-        paths: Notebooks, the first ones are started first.
-        root: The repository.
-
-    Returns:
-        For each chapter, as they end, whether it differs.
+    The result is in the order in which they end; the first notebooks are started first.
     """
     found = []
     with ProcessPoolExecutor(AT_A_TIME, get_context("spawn")) as pool:
@@ -87,14 +74,9 @@ def check_all(paths: list[Path], root: Path) -> list[bool]:
 
 
 def check(path: Path, root: Path = ROOT) -> tuple[list[str], list[str]]:
-    """Execute a chapter and compare.
+    """Execute a copy of a chapter and compare.
 
-    Args:
-        path: The notebook, which is only read.
-        root: The repository.
-
-    Returns:
-        What differs, a line for each cell, and the data files that were opened.
+    Returns what differs, a line for each cell, and the data files that were opened.
     """
     try:
         found, files, _ = executed(path, root)
@@ -104,15 +86,7 @@ def check(path: Path, root: Path = ROOT) -> tuple[list[str], list[str]]:
 
 
 def differences(stored: NotebookNode, found: NotebookNode) -> list[str]:
-    """Compare the outputs of two notebooks with the same cells.
-
-    Args:
-        stored: As in the repository.
-        found: As executed now.
-
-    Returns:
-        A line for each cell whose output or count differs; empty = all are equal.
-    """
+    """List, a line each, the cells whose stored and new outputs or counts differ."""
     lines = []
     for index, (old, new) in enumerate(zip(stored.cells, found.cells, strict=True)):
         if old.cell_type != "code":
@@ -126,7 +100,7 @@ def differences(stored: NotebookNode, found: NotebookNode) -> list[str]:
 
 
 def _difference(stored: list[NotebookNode], found: list[NotebookNode]) -> str:
-    """Say what differs first between two lists of outputs; empty = nothing."""
+    """Describe the first difference of two lists of outputs; empty = none."""
     if len(stored) != len(found):
         return f"{len(stored)} outputs stored, {len(found)} now"
     for old, new in zip(stored, found, strict=True):
@@ -157,7 +131,7 @@ def _lines(output: NotebookNode) -> list[str]:
 
 
 def _same_picture(stored: str | None, found: str | None) -> bool:
-    """Say whether two pictures show the same, pixel by pixel, but for their last bits."""
+    """Return whether two pictures show the same, pixel by pixel, but for their last bits."""
     if stored == found or not stored or not found:
         return stored == found
     old, new = (image.imread(io.BytesIO(base64.b64decode(one))) for one in (stored, found))

@@ -45,14 +45,9 @@ class ChapterError(Exception):
 
 
 def notebook_paths(root: Path = ROOT, only: str = "") -> list[Path]:
-    """List the chapters' notebooks.
+    """List the chapters' notebooks ``chapters/NN_slug.ipynb`` in order.
 
-    Args:
-        root: The repository.
-        only: A chapter number or the start of a file name, such as ``04``; empty = all.
-
-    Returns:
-        Paths ``chapters/NN_slug.ipynb`` in order.
+    `only` is a chapter number or the start of a file name, such as ``04``; empty = all.
 
     Raises:
         ChapterError: No notebook starts with ``only``.
@@ -78,11 +73,7 @@ def notebook_of(twin: Path) -> Path:
 def read_twin(path: Path) -> NotebookNode:
     """Read a twin as a notebook without outputs, solutions marked for Jupyter, opening cell added.
 
-    Args:
-        path: The twin.
-
-    Returns:
-        A notebook with the book's metadata and stable cell ids.
+    The notebook has the book's metadata and stable cell ids.
 
     Raises:
         ChapterError: The file opens with a front matter block, which belongs in no twin, or the
@@ -105,12 +96,7 @@ def read_twin(path: Path) -> NotebookNode:
 
 
 def write_twin(path: Path, notebook: NotebookNode) -> None:
-    """Write a notebook's inputs as a twin, overwriting the file.
-
-    Args:
-        path: The twin.
-        notebook: Any notebook; its outputs and its opening cell are left out.
-    """
+    """Write a notebook's inputs, without its opening cell, as a twin, overwriting the file."""
     own = [_input_only(cell) for cell in notebook.cells if not is_opening(cell)]
     copy = nbformat.from_dict({**notebook, "cells": own})
     copy.metadata = NotebookNode()
@@ -131,10 +117,6 @@ def read_notebook(path: Path) -> NotebookNode:
 
 def write_notebook(path: Path, notebook: NotebookNode) -> None:
     """Check a notebook against its schema and write it in one step.
-
-    Args:
-        path: The notebook file.
-        notebook: Its content.
 
     Raises:
         nbformat.ValidationError: The notebook breaks the schema.

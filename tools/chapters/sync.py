@@ -40,14 +40,7 @@ _CODE_CELL = re.compile(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Sync the chapters that the command line names.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-
-    Returns:
-        0 when twin and notebook are equal everywhere, 1 otherwise.
-    """
+    """Sync the chapters that the command line names; return 0 if twin and notebook are equal."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("chapter", nargs="?", default="", help="such as 04; default: all")
     parser.add_argument("--from-notebook", action="store_true", help="bring edits to the twin")
@@ -67,13 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def notebook_from_twin(twin: Path) -> str:
-    """Bring a notebook's cells up to its twin.
-
-    Args:
-        twin: The twin; its notebook is made when it does not exist yet.
-
-    Returns:
-        What happened, in a few words.
+    """Update a notebook's cells from its twin, or make the notebook; return what happened.
 
     Raises:
         ChapterError: The notebook was edited since the last sync.
@@ -95,14 +82,7 @@ def notebook_from_twin(twin: Path) -> str:
 
 
 def twin_from_notebook(twin: Path) -> str:
-    """Overwrite a twin with the inputs of its notebook.
-
-    Args:
-        twin: The twin to write.
-
-    Returns:
-        What happened, in a few words.
-    """
+    """Overwrite a twin with the inputs of its notebook; return what happened."""
     path = notebook_of(twin)
     write_twin(twin, read_notebook(path))
     notebook = read_notebook(path)
@@ -112,15 +92,7 @@ def twin_from_notebook(twin: Path) -> str:
 
 
 def keep_outputs(old: NotebookNode, new: NotebookNode) -> int:
-    """Copy outputs and counts from old to new code cells with the same source.
-
-    Args:
-        old: The notebook with outputs.
-        new: The notebook to fill, in place.
-
-    Returns:
-        The number of cells that kept their outputs.
-    """
+    """Copy outputs and counts from old to new code cells with the same source; return how many."""
     before = [cell for cell in old.cells if cell.cell_type == "code"]
     after = [cell for cell in new.cells if cell.cell_type == "code"]
     matcher = difflib.SequenceMatcher(
@@ -137,11 +109,9 @@ def keep_outputs(old: NotebookNode, new: NotebookNode) -> int:
 
 
 def format_code(twin: Path, known: Collection[str] = ()) -> None:
-    """Format the code cells of a twin with ruff, in place.
+    """Format the code cells of a twin with ruff, in place; those that ruff cannot parse stay.
 
-    Args:
-        twin: The twin; cells that ruff cannot parse stay as they are.
-        known: Sources of cells that an earlier sync formatted; they are left alone.
+    Cells whose sources are in `known`, formatted by an earlier sync, are left alone.
     """
 
     def formatted_cell(match: re.Match[str]) -> str:

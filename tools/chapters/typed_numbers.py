@@ -69,14 +69,7 @@ class Finding(NamedTuple):
 
 
 def findings(twin: Path) -> list[Finding]:
-    """List what looks like a typed result in one chapter.
-
-    Args:
-        twin: The chapter's text.
-
-    Returns:
-        In the order of the text.
-    """
+    """List what looks like a typed result in one twin, in the order of the text."""
     found = []
     for line, sentence in sentences(twin.read_text(encoding="utf-8")):
         if _SOURCE.search(sentence) or sentence.lstrip("0123456789. ").startswith("{ref}"):
@@ -88,21 +81,17 @@ def findings(twin: Path) -> list[Finding]:
 
 
 def plain(sentence: str) -> str:
-    """Take out of a sentence what is computed, quoted or mathematical."""
+    """Remove from a sentence what is computed, quoted or mathematical."""
     sentence = re.sub(r"\{[\w:-]+\}`[^`]*`", " ", sentence)  # glued values and references
     sentence = re.sub(r"`[^`]*`", " ", sentence)
     return re.sub(r"(?<!\\)\$[^$]*\$", " ", sentence)
 
 
 def sentences(text: str) -> Iterator[tuple[int, str]]:
-    """Cut the prose of a chapter into sentences, worked examples left out.
+    """Yield the sentences of a chapter's prose with line numbers from 1, worked examples left out.
 
-    Args:
-        text: MyST Markdown.
-
-    Yields:
-        Line number, from 1, and sentence. A sentence behind a citation gets one too, and so does a
-        row of a table that carries one in its caption.
+    `text` is MyST Markdown. A sentence behind a citation gets one too, and so does a row of a table
+    that carries one in its caption.
     """
     skipping, worked, assumed, cited, solution, caption = "", False, False, False, False, ""
     for number, line in enumerate(text.split("\n"), start=1):
@@ -136,26 +125,12 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
 
 
 def allowed(path: Path = ALLOWED) -> dict[str, dict[str, str]]:
-    """Read the list of exceptions.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Chapter → a piece of the sentence → reason.
-    """
+    """Read the list of exceptions: chapter → a piece of the sentence → reason."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def unexplained(root: Path = ROOT) -> list[Finding]:
-    """List what looks typed in all chapters and has no reason.
-
-    Args:
-        root: The repository.
-
-    Returns:
-        Findings.
-    """
+    """List what looks typed in all chapters and has no reason."""
     reasons = allowed(root / ALLOWED.relative_to(ROOT))
     return [
         finding

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Time how long a reader waits for the models in the page: ``make bench``.
 
-Two questions, both asked in a browser that knows nothing yet: how long from the press of an
-applet's button to its first answer, from this machine's own server and through a line of 10 Mbit/s;
-and how long the next character of GPT takes, with the key-value cache and without. Both sides are
-measured in turns. These are wall times, for waiting is what is measured; no test asserts one. The
-result is ``benchmarks/waits.json``.
+Two questions, both asked in a browser with an empty cache: how long from the press of an applet's
+button to its first answer, from this machine's own server and through a line of 10 Mbit/s; and how
+long the next character of GPT takes, with the key-value cache and without. Both sides are measured
+in turns. These are wall times, since waiting is what is measured; no test asserts one. The result
+is ``benchmarks/waits.json``.
 """
 
 import argparse
@@ -57,14 +57,7 @@ TOLD = """() => {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Time every applet of the built book and write the record.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-
-    Returns:
-        0, or 1 without built pages or without a browser.
-    """
+    """Time every applet of the built book and write the record; 1 without pages or a browser."""
     parser = argparse.ArgumentParser(description="Time how long a reader waits for the models.")
     parser.add_argument("html", nargs="?", type=Path, default=ROOT / "_build" / "html")
     parser.add_argument("--to", type=Path, default=RECORD)
@@ -83,14 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def measure(html: Path, n_pairs: int) -> dict[str, Any]:
-    """Measure all waits.
-
-    Args:
-        html: The folder of the built pages.
-        n_pairs: How often each is measured, on either side.
-
-    Returns:
-        Medians in milliseconds, and the number of pairs.
+    """Measure all waits `n_pairs` times: medians in milliseconds, and the number of pairs.
 
     Raises:
         ChapterError: No page has an applet, or there is no browser.
@@ -113,13 +99,9 @@ def measure(html: Path, n_pairs: int) -> dict[str, Any]:
 
 
 def applets(html: Path) -> dict[str, tuple[str, str]]:
-    """List the applets of built pages.
+    """List the applets of built pages: name → page and element.
 
-    Args:
-        html: The folder of the built pages.
-
-    Returns:
-        Name, with its page where one name stands on two → page and element.
+    Where one name stands on two pages, the page is part of the name.
     """
     found = {}
     for page in sorted(pages.built_pages(html)) if html.is_dir() else []:
@@ -160,7 +142,7 @@ def _ready(browser: Browser, address: str) -> Page:
 
 
 def _opened(browser: Browser, address: str, name: str, *, throttled: bool) -> float:
-    """Open one applet in a fresh page; gives milliseconds."""
+    """Open one applet in a fresh page; return milliseconds."""
     page = _ready(browser, address)
     page.wait_for_function("(name) => customElements.get(name)", arg=name)
     if throttled:

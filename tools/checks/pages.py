@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the built pages must look like, as a list of complaints.
+"""Checks of the built pages, as a list of complaints.
 
 A strict build warns of much, but not of everything: a script from another host, an image whose
 alternative text is its path, an anchor that is gone, a role that Markdown left as text.
@@ -40,14 +40,7 @@ _SCRIPT_IMPORT = re.compile(r"(?:import|from)\s*\(?\s*['\"]((?:https?:)?//[^'\"]
 
 
 def toc_pages(root: Path) -> set[str]:
-    """List the pages that ``_toc.yml`` names.
-
-    Args:
-        root: The repository.
-
-    Returns:
-        HTML files relative to the build, such as ``chapters/04_gpt.html``.
-    """
+    """List the pages that ``_toc.yml`` names, such as ``chapters/04_gpt.html``."""
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     files = [toc["root"]]
     for part in toc.get("parts", [toc]):
@@ -56,27 +49,13 @@ def toc_pages(root: Path) -> set[str]:
 
 
 def built_pages(html: Path) -> set[str]:
-    """List the pages of a build, without those that the builder adds (search, index).
-
-    Args:
-        html: The build's folder.
-
-    Returns:
-        HTML files relative to it.
-    """
+    """List a build's pages, relative to it, without those that the builder adds (search, index)."""
     found = {path.relative_to(html).as_posix() for path in html.rglob("*.html")}
     return {name for name in found - GENERATED if not name.startswith("_static/")}
 
 
 def problems(html: Path) -> list[str]:
-    """Check every page of a build.
-
-    Args:
-        html: The build's folder.
-
-    Returns:
-        One line for each complaint, with its page; empty = clean pages.
-    """
+    """Check every page of a build: one line for each complaint, with its page."""
     found = []
     for name in sorted({*built_pages(html), *GENERATED}):
         path = html / name
@@ -92,14 +71,7 @@ def problems(html: Path) -> list[str]:
 
 
 def foreign_requests(path: Path) -> Iterator[str]:
-    """Find what a browser would fetch from another host on opening a page.
-
-    Args:
-        path: The page.
-
-    Yields:
-        One complaint for each request.
-    """
+    """Yield one complaint for each request to another host on opening the page."""
     for element in parsed(path).find_all([*REQUESTS, "style"]):
         address = str(element.get(REQUESTS.get(element.name, ""), ""))
         is_fetched = element.name != "link" or "canonical" not in str(element.get("rel", ""))
@@ -114,14 +86,7 @@ def foreign_requests(path: Path) -> Iterator[str]:
 
 
 def images_without_alt(path: Path) -> Iterator[str]:
-    """Find images whose alternative text is missing or a path.
-
-    Args:
-        path: The page.
-
-    Yields:
-        One complaint for each image.
-    """
+    """Yield one complaint for each image whose alternative text is missing or a path."""
     for image in parsed(path).find_all("img"):
         alt = str(image.get("alt", "")).strip()
         if not alt or "_images/" in alt or re.fullmatch(r"\S+\.(png|svg|jpe?g|gif)", alt):
@@ -129,14 +94,7 @@ def images_without_alt(path: Path) -> Iterator[str]:
 
 
 def broken_links(path: Path) -> Iterator[str]:
-    """Follow the links inside the book: the page or file must exist, the anchor too.
-
-    Args:
-        path: The page.
-
-    Yields:
-        One complaint for each link that leads nowhere.
-    """
+    """Yield a complaint for each link inside the book whose page, file or anchor does not exist."""
     for element in parsed(path).find_all(["a", "link", "script", "img"]):
         address = str(element.get("href", element.get("src", "")))
         parts = urlsplit(address)
@@ -150,14 +108,7 @@ def broken_links(path: Path) -> Iterator[str]:
 
 
 def error_outputs(path: Path) -> Iterator[str]:
-    """Find outputs of the error stream and tracebacks that the page did not announce.
-
-    Args:
-        path: The page.
-
-    Yields:
-        One complaint for each.
-    """
+    """Yield error streams and tracebacks that the page did not announce."""
     for output in parsed(path).select(".output.stderr, .output.traceback, .system-message"):
         cell = output.find_parent(class_="cell")
         if cell is None or "tag_raises-exception" not in (cell.get("class") or []):
@@ -165,14 +116,7 @@ def error_outputs(path: Path) -> Iterator[str]:
 
 
 def left_over_markup(path: Path) -> Iterator[str]:
-    """Find roles, fences, references and formulas that stayed text.
-
-    Args:
-        path: The page.
-
-    Yields:
-        One complaint for each, with what stands around it.
-    """
+    """Yield roles, fences, references and formulas left as text, with what stands around them."""
     for article in parsed(path).find_all("article"):
         for unresolved in article.select("code.xref"):  # a reference that Sphinx gave up in silence
             if unresolved.find_parent("a") is None:

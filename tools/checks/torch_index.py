@@ -17,14 +17,9 @@ SECONDS = 5.0
 
 
 def pip_option(index: str, seconds: float = SECONDS) -> str:
-    """Return the pip option for an index, or nothing when the index does not answer.
+    """Return ``--extra-index-url ADDRESS``, or nothing when the index is "" or does not answer.
 
-    Args:
-        index: Address of a package index; empty = none.
-        seconds: How long to wait for its page about torch.
-
-    Returns:
-        ``--extra-index-url ADDRESS`` or an empty string.
+    `seconds` is how long to wait for its page about torch.
     """
     if not index:
         return ""

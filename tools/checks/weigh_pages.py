@@ -38,14 +38,7 @@ Weight = dict[str, int]
 
 
 def kind_of(path: Path) -> str:
-    """Name the kind of a file: its role in the page.
-
-    Args:
-        path: The file; everything below a folder ``mathjax`` is mathematics.
-
-    Returns:
-        One of `KINDS`.
-    """
+    """Return which of `KINDS` a file is; everything below a folder ``mathjax`` is mathematics."""
     if "mathjax" in path.parts:
         return "math"
     return next((kind for kind, ends in SUFFIXES.items() if path.suffix in ends), "other")
@@ -59,15 +52,9 @@ def compressed_size(path: Path) -> int:
 
 
 def weigh(addresses: Iterable[str], served: str, folder: Path) -> Weight:
-    """Add up what a browser asked for.
+    """Add up, by kind and in bytes, what a browser asked for; the same file counts once.
 
-    Args:
-        addresses: What it asked for; the same file counts once.
-        served: The address of the folder.
-        folder: What was served; an address without a file there weighs nothing.
-
-    Returns:
-        Kind → bytes.
+    `served` is the address of `folder`; an address without a file there weighs nothing.
     """
     own = [address.removeprefix(served) for address in addresses if address.startswith(served)]
     files = {folder / unquote(urlsplit(address).path) for address in own}
@@ -79,14 +66,7 @@ def weigh(addresses: Iterable[str], served: str, folder: Path) -> Weight:
 
 
 def too_heavy(weight: Weight) -> list[str]:
-    """Compare a page with its limit.
-
-    Args:
-        weight: Of the page.
-
-    Returns:
-        One complaint for each limit that it breaks.
-    """
+    """List one complaint for each limit that a page breaks."""
     total = sum(size for kind, size in weight.items() if kind not in ("images", "models"))
     limit = LIMITS[weight["math"] > 0]
     complaints = []
@@ -99,14 +79,7 @@ def too_heavy(weight: Weight) -> list[str]:
 
 
 def weigh_all(browser: Browser, folder: Path) -> dict[str, Weight]:
-    """Open every page of a build with an empty cache.
-
-    Args:
-        browser: Opens them.
-        folder: The built pages.
-
-    Returns:
-        Page → its weight.
+    """Open every page of a build with an empty cache, and weigh it.
 
     Raises:
         ChapterError: There are no pages.
@@ -131,14 +104,7 @@ def _asked(browser: Browser, address: str) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Weigh the pages, print them and write the record.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-
-    Returns:
-        0 when the record is written, 1 otherwise.
-    """
+    """Weigh the pages, print them and write the record; return 0 if it is written."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "_build" / "html")
     parser.add_argument("--to", type=Path, default=RECORD)

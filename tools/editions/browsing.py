@@ -28,13 +28,10 @@ SETTLED = """async () => {
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """Start the machine's Chromium without a window.
+    """Start the machine's Chromium without a window, and yield it.
 
     It runs without its sandbox, which a container's administrator cannot have, and resolves no
     host's name: what a page asks of another host fails instead of leaving the machine.
-
-    Yields:
-        The browser.
 
     Raises:
         ChapterError: There is no Chromium; the message says what to install.
@@ -51,13 +48,7 @@ def open_browser() -> Iterator[Browser]:
 
 @contextmanager
 def serve(folder: Path) -> Iterator[str]:
-    """Serve a folder over HTTP.
-
-    Args:
-        folder: What lies at the address's root.
-
-    Yields:
-        The address, with a slash at its end.
+    """Serve a folder over HTTP; yield its address, with a slash at its end.
 
     Raises:
         FileNotFoundError: There is no such folder.

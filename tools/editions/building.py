@@ -15,7 +15,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def build_strictly(source: Path, output: Path, builder: str = "html") -> Path:
-    """Build a book; any warning is an error.
+    """Build a book, any warning an error; return the folder of the pages.
 
     The pages name no repository, also where the environment knows one: an edition for students must
     not lead to the solutions, and paper has no buttons.
@@ -24,9 +24,6 @@ def build_strictly(source: Path, output: Path, builder: str = "html") -> Path:
         source: The folder with ``_config.yml``.
         output: Where ``_build/`` goes.
         builder: Jupyter Book's name of the builder, such as ``html`` or ``singlehtml``.
-
-    Returns:
-        The folder of the pages.
 
     Raises:
         ChapterError: The build failed; its last words are quoted.
@@ -41,10 +38,7 @@ def build_strictly(source: Path, output: Path, builder: str = "html") -> Path:
 
 
 def find_browser() -> str:
-    """Find a Chromium or Chrome on this machine.
-
-    Returns:
-        Its path.
+    """Return the path of a Chromium or Chrome on this machine.
 
     Raises:
         ChapterError: There is none; the message says what to install.
@@ -59,14 +53,9 @@ def find_browser() -> str:
 
 
 def run_browser(*options: str, seconds: float = 600) -> str:
-    """Run the browser without a window.
+    """Run the browser without a window, and return what it printed.
 
-    Args:
-        options: Its options and the page's address, last.
-        seconds: How long it may take.
-
-    Returns:
-        What it printed.
+    `options` are its options and the page's address, last.
 
     Raises:
         ChapterError: There is no browser, it failed, or it took too long.

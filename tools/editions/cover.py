@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draw the picture that stands beside a shared link: ``python -m tools.editions.cover``.
+"""Draw the picture shown beside a shared link: ``python -m tools.editions.cover``.
 
 Three masks, rows are queries and columns are keys: GPT's triangle, BERT's full square, and T5's
 encoder above its decoder. One Transformer, three questions. The picture is small enough to be
@@ -30,14 +30,7 @@ PARADIGMS = (
 
 
 def main(path: Path = COVER) -> int:
-    """Draw the picture.
-
-    Args:
-        path: PNG file to write.
-
-    Returns:
-        0.
-    """
+    """Draw the picture as a PNG file."""
     draw().savefig(path, dpi=DPI, metadata={"Software": None})
     return 0
 
@@ -65,13 +58,7 @@ def draw() -> Figure:
 
 
 def draw_mask(axes: Axes, mask: np.ndarray, colour: str) -> None:
-    """Draw a mask as a square of squares.
-
-    Args:
-        axes: Where to draw.
-        mask: Boolean (T, T), True = may attend.
-        colour: Of the pairs that may.
-    """
+    """Draw a mask, boolean (T, T), True = may attend, as a square of squares."""
     for (row, column), may in np.ndenumerate(mask):
         axes.add_patch(Rectangle((column, row), 0.86, 0.86, color=colour if may else EMPTY))
     axes.set(xlim=(0, N_TOKENS), ylim=(N_TOKENS, 0), aspect="equal")

@@ -3,8 +3,7 @@
 
 ``_build/key/`` gets one page a chapter: what each exercise is for, which mistakes its checker
 names, the letters of the quiz, and then the exercises and the self-check as the book shows them,
-every solution with its outputs open. All of it is taken from the pages, which come from the
-chapters' own cells, and from the checkers; nothing is typed here.
+every solution with its outputs open. All of it is taken from the pages and from the checkers.
 """
 
 import argparse
@@ -52,14 +51,7 @@ class Key(NamedTuple):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the key of every chapter that has exercises.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-
-    Returns:
-        0 when every exercise has its solution, 1 otherwise.
-    """
+    """Write the key of every chapter with exercises; return 0 if each exercise has its solution."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
     parser.add_argument("--to", type=Path, default=ROOT / "_build" / "key")
@@ -78,12 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
 def write_keys(html: Path, folder: Path) -> list[Key]:
     """Write the pages of the key, an index, and MathJax beside them.
 
-    Args:
-        html: The folder of the built book.
-        folder: Where the key goes; what was there goes away.
-
-    Returns:
-        The chapters' keys.
+    What was in `folder` is deleted.
 
     Raises:
         ChapterError: The book is not built, or an exercise has no solution.
@@ -105,13 +92,7 @@ def write_keys(html: Path, folder: Path) -> list[Key]:
 
 
 def read_key(page: Path) -> Key | None:
-    """Take one chapter's exercises, solutions and quiz from its page.
-
-    Args:
-        page: The built page.
-
-    Returns:
-        The key; None for a chapter without exercises.
+    """Read one chapter's exercises, solutions and quiz from its page; None without exercises.
 
     Raises:
         ChapterError: An exercise has no solution below it, or a question no right option.
@@ -133,13 +114,7 @@ def read_key(page: Path) -> Key | None:
 
 
 def quiz_letters(sections: list[Tag]) -> list[tuple[str, str]]:
-    """List the right option of every quiz question.
-
-    Args:
-        sections: Parts of a page.
-
-    Returns:
-        Pairs such as ("Question 1", "B").
+    """List the right option of every quiz question, such as ("Question 1", "B").
 
     Raises:
         ChapterError: A question has not exactly one right option.
@@ -155,7 +130,7 @@ def quiz_letters(sections: list[Tag]) -> list[tuple[str, str]]:
 
 
 def _is_wanted(section: Tag) -> bool:
-    """Tell whether a section below the title holds exercises or a self-check."""
+    """Return whether a section below the title holds exercises or a self-check."""
     above = section.find_parents("section")
     return len(above) == 1 and section.select_one(WANTED) is not None
 

@@ -3,9 +3,8 @@
 
 ``_build/pretraining-paradigms.zip`` holds one folder; its ``index.html`` opens in a browser from a
 disk, with search, formulas and applets. Left out is what only a server can give: the applets'
-modules and models, which stand in the same folder a second time as scripts, and the pages' sources
-but the notebooks, which the pages offer.
-Two packs of the same pages are equal, byte for byte.
+modules and models, which are in the same folder a second time as scripts, and the pages' sources
+but the notebooks, which the pages offer. Two packs of the same pages are equal, byte for byte.
 """
 
 import argparse
@@ -31,14 +30,7 @@ The licences of the book and of all that it brings: _static/licences.txt
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Pack the pages that `make book` built.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-
-    Returns:
-        0, or 1 when there are no pages.
-    """
+    """Pack the pages that `make book` built; return 1 when there are none."""
     parser = argparse.ArgumentParser(description="Pack the built pages into one file.")
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
     parser.add_argument("--to", type=Path, default=ROOT / "_build" / f"{NAME}.zip")
@@ -54,14 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def pack(html: Path, target: Path) -> int:
-    """Write the zip file.
-
-    Args:
-        html: The folder of the built pages.
-        target: The file to write; it is replaced when all is in the new one.
-
-    Returns:
-        How many files it holds.
+    """Write the zip file, replacing `target` when it is complete; return how many files it holds.
 
     Raises:
         ChapterError: There are no built pages.
@@ -81,11 +66,7 @@ def pack(html: Path, target: Path) -> int:
 
 
 def is_packed(path: Path) -> bool:
-    """Tell whether a file of the build is of use without a server.
-
-    Args:
-        path: Relative to the folder of the pages.
-    """
+    """Return whether a file, relative to the pages' folder, is of use without a server."""
     if path.parts[0] in FOLDERS_FOR_SERVERS:
         return path.suffix == OFFERED
     return not path.name.endswith(FOR_SERVERS)

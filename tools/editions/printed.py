@@ -2,7 +2,7 @@
 """Print the whole book through the browser: ``make print``.
 
 Sphinx's ``singlehtml`` builder writes all chapters into one page. That page gets a table of
-contents, its folds are opened, what only a screen needs is taken out, and Chromium prints it to
+contents, its folds are opened, what only a screen needs is removed, and Chromium prints it to
 ``_build/book.pdf``, with the headings as the file's outline. The rules of the printed page are in
 ``assets/print.css``, beside this module.
 """
@@ -28,14 +28,7 @@ MathJax = {options: {ignoreHtmlClass: ".*", processHtmlClass: "math|output_area"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build the one page and print it.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-
-    Returns:
-        0 when the PDF is written, 1 otherwise.
-    """
+    """Build the one page and print it; return 0 if the PDF is written."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--to", type=Path, default=ROOT / "_build" / "book.pdf")
     options = parser.parse_args(arguments)
@@ -51,13 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def one_page(folder: Path) -> Path:
-    """Write the printable page into the folder, to which the builder's addresses are relative.
-
-    Args:
-        folder: What the builder wrote.
-
-    Returns:
-        The page to print.
+    """Write the printable page into the builder's folder, to which its addresses are relative.
 
     Raises:
         ChapterError: There is no page of the whole book.
@@ -73,11 +60,7 @@ def one_page(folder: Path) -> Path:
 
 
 def prepare(soup: BeautifulSoup) -> None:
-    """Make a page fit for paper, in place.
-
-    Args:
-        soup: The book as one page.
-    """
+    """Make the book as one page fit for paper, in place."""
     for element in soup.select(ON_SCREEN_ONLY):
         element.decompose()
     for fold in soup.find_all("details"):
@@ -102,14 +85,7 @@ def prepare(soup: BeautifulSoup) -> None:
 
 
 def table_of_contents(article: Tag) -> str:
-    """List the chapters and their sections with links.
-
-    Args:
-        article: The book's text.
-
-    Returns:
-        Nested lists as HTML.
-    """
+    """List the chapters and their sections with links, as nested HTML lists."""
     items = []
     for heading in article.find_all(["h1", "h2"])[1:]:
         section = heading.find_parent("section")
@@ -123,11 +99,7 @@ def table_of_contents(article: Tag) -> str:
 
 
 def print_page(page: Path, pdf: Path) -> None:
-    """Print a page to a PDF file with an outline.
-
-    Args:
-        page: The page; formulas are drawn before it is printed.
-        pdf: The file to write.
+    """Print a page to a PDF file with an outline, once its formulas are drawn.
 
     Raises:
         ChapterError: There is no browser, or it wrote nothing.

@@ -77,14 +77,7 @@ _OPTION = re.compile(r"^- \[[ x]\] (?P<text>.*?)(?:\n[ \t]*\n.*)?\Z", re.DOTALL)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the student edition and build its pages.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-
-    Returns:
-        0 when the pages are built and hold no line of a solution, 1 otherwise.
-    """
+    """Write the student edition and build its pages; return 1 if it fails or a solution is left."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--to", type=Path, default=ROOT / "_build" / "student")
     parser.add_argument("--no-pages", action="store_true", help="write the notebooks only")
@@ -101,11 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write_edition(root: Path, folder: Path) -> None:
-    """Write the book's source without solutions; what was in the folder goes.
-
-    Args:
-        root: The repository.
-        folder: The new book's folder.
+    """Write the book's source without solutions; what was in the folder is deleted.
 
     Raises:
         ChapterError: A chapter's notebook is not up to its twin, or a solution would be left.
@@ -136,14 +125,13 @@ def write_edition(root: Path, folder: Path) -> None:
 
 
 def write_chapter(twin: Path, folder: Path) -> Path:
-    """Write one chapter's twin and notebook without solutions.
+    """Write one chapter's twin and notebook without solutions; return the new notebook.
+
+    Its kept cells have their outputs, counted from 1.
 
     Args:
         twin: The chapter's own twin, beside whose folder its notebook lies.
         folder: The edition's ``chapters`` folder, with ``_text`` in it.
-
-    Returns:
-        The new notebook. Its kept cells have their outputs, counted from 1.
 
     Raises:
         ChapterError: A kept cell has no stored output, or a line of a solution is left.
@@ -169,13 +157,9 @@ def write_chapter(twin: Path, folder: Path) -> Path:
 
 
 def without_solutions(text: str) -> str:
-    """Cut solutions and answers out of a chapter's text.
+    """Cut solutions and answers out of a twin, or of a part of it that closes what it opens.
 
-    Args:
-        text: The twin, or any of its parts that opens and closes its solutions.
-
-    Returns:
-        The text without them; quizzes keep their questions and options.
+    Quizzes keep their questions and options.
 
     Raises:
         ChapterError: A solution is opened and not closed.
@@ -199,14 +183,7 @@ def without_solutions(text: str) -> str:
 
 
 def outside_solutions(notebook: NotebookNode) -> list[NotebookNode]:
-    """List a notebook's cells without the code cells that stand in a solution.
-
-    Args:
-        notebook: A chapter.
-
-    Returns:
-        Its cells in order; Markdown cells are all there.
-    """
+    """List a notebook's cells in order, without the code cells inside solutions."""
     kept, inside = [], False
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -220,11 +197,7 @@ def outside_solutions(notebook: NotebookNode) -> list[NotebookNode]:
 def removed_lines(text: str) -> list[str]:
     """List what a student must not find: the lines that are in solutions only.
 
-    Args:
-        text: The twin.
-
-    Returns:
-        Lines of at least 12 letters that the text without solutions does not hold.
+    A line counts if it has at least 12 letters and the text without solutions does not hold it.
     """
     kept = _squeezed(without_solutions(text))
     lines = [_squeezed(line) for line in text.splitlines() if not line.startswith((":", "```"))]
@@ -232,25 +205,13 @@ def removed_lines(text: str) -> list[str]:
 
 
 def leaks(whole: str, text: str) -> list[str]:
-    """List the lines of a chapter's solutions that a text holds.
-
-    Args:
-        whole: The chapter's twin.
-        text: What students get: a notebook's or a page's text.
-
-    Returns:
-        The lines found, spaces removed; empty = nothing leaked.
-    """
+    """List the lines of a twin's solutions, spaces removed, that a text for students holds."""
     squeezed = _squeezed(text)
     return [line for line in removed_lines(whole) if line in squeezed]
 
 
 def refuse_leaks(root: Path, html: Path) -> None:
     """Search the built pages for lines of solutions.
-
-    Args:
-        root: The repository.
-        html: The edition's pages.
 
     Raises:
         ChapterError: A page holds one.
@@ -263,7 +224,7 @@ def refuse_leaks(root: Path, html: Path) -> None:
 
 
 def _plain_question(match: re.Match[str]) -> str:
-    """Turn a quiz into a question with lettered options and no word on which is right."""
+    """Turn a quiz into a question with lettered options and no hint at which is right."""
     question, *options = re.split(r"^(?=- \[[ x]\] )", match["body"], flags=re.M)
     lettered = []
     for letter, option in zip("ABCDE", options, strict=False):
@@ -289,7 +250,7 @@ def _all_text(notebook: NotebookNode) -> str:
 
 
 def _squeezed(text: str) -> str:
-    """Drop all spaces, so that lines compare however they are wrapped."""
+    """Remove all spaces, so that lines compare however they are wrapped."""
     return re.sub(r"\s+", "", text)
 
 

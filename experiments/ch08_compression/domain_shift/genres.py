@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Comedies and histories: what models of one genre make of the other.
+"""Comedies and histories: how well models of one genre predict the other.
 
 The plays of each genre are dealt into four folds; a play is tested once, by models that have not
 read it. Counts and a small character GPT, equally many characters of each genre.
@@ -39,8 +39,7 @@ GENRE_BATCH = 16
 class Plan:
     """How long is trained, and on how much text."""
 
-    n_folds: int = N_FOLDS
-    """Folds that are tested."""
+    n_folds: int = N_FOLDS  # folds that are tested
     n_steps: int = GENRE_FIT["n_steps"]
     n_train: int | None = None
     n_test: int | None = None
@@ -67,10 +66,8 @@ def heading_mask(play: Play) -> np.ndarray:
 def genre_texts(plays: dict[str, list[Play]], fold: int, n_chars: int | None) -> dict[str, str]:
     """Join the training plays of each genre for one fold, cut to equal length.
 
-    Args:
-        plays: Genre → its plays.
-        fold: The plays fold, fold + N_FOLDS, ... are left out.
-        n_chars: At most so many characters; None = as many as the smaller genre has.
+    Plays number fold, fold + N_FOLDS, ... of each genre are left out. `n_chars` is the most
+    characters; None = as many as the smaller genre has.
     """
     joined = {
         genre: "\n".join(play.text for i, play in enumerate(plays[genre]) if i % N_FOLDS != fold)
@@ -108,14 +105,8 @@ def run_fold(
 ) -> dict[str, Any]:
     """Train counts and a GPT on each genre and test them on the fold's plays of both.
 
-    Args:
-        plays: Genre → its plays.
-        tokenizer: Of the characters of all plays.
-        fold: Number of the fold, which is also the seed.
-        plan: How long is trained, and on how much text.
-
-    Returns:
-        Model → play → trained on → bits of [all, speeches only].
+    `tokenizer` is of the characters of all plays; the number of the fold is also the seed. Returns
+    model → play → trained on → bits of [all, speeches only].
     """
     n_special, limit = len(tokenizer.special_ids), plan.n_test
     n_symbols = tokenizer.vocab_size - n_special
@@ -138,7 +129,7 @@ def run_fold(
 
 
 def over_plays(values: list[float]) -> list[float]:
-    """Give mean and 95 % bootstrap interval over plays."""
+    """Return mean and 95 % bootstrap interval over plays."""
     found = bootstrap_interval(
         np.array(values), generator=Generator().manual_seed(0), n_resamples=4000
     )
@@ -146,11 +137,9 @@ def over_plays(values: list[float]) -> list[float]:
 
 
 def judge_genres(folds: list[dict[str, Any]], plays: dict[str, list[Play]]) -> dict[str, Any]:
-    """Average over plays: bits by genre trained on and tested on, and the cost of the other one.
+    """Average results of `run_fold` over plays: bits by genre trained on and tested on.
 
-    Args:
-        folds: Results of `run_fold`.
-        plays: Genre → its plays.
+    Also the cost of the other genre.
     """
     titles = {play.slug: play.title for genre in GENRES for play in plays[genre]}
     result: dict[str, Any] = {"titles": titles}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Plays and reviews: a GPT of plays goes on with reviews.
+"""Plays and reviews: a GPT of plays is trained further on reviews.
 
 Three arms of one shape and one budget: the GPT of plays on reviews, the same on reviews and plays
-in equal parts, and a GPT from random weights on reviews. Count models of either domain stand
-beside them. Films and plays of the tests were read by nobody.
+in equal parts, and a GPT from random weights on reviews. Count models of either domain are the
+baselines. No model read the films and plays of the tests.
 """
 
 from collections.abc import Callable
@@ -32,8 +32,7 @@ RATES = (3e-3, 1e-2, 2e-2)
 BATCH, SEQ_LEN = 32, 64
 ORDERS = (2, 3, 4)
 
-Part = tuple[Tensor, int]
-"""Ids int64 (L,), and the number of characters that they spell."""
+Part = tuple[Tensor, int]  # ids int64 (L,), and the number of characters that they spell
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,7 @@ class Plan:
     """How long is trained, and how much is scored."""
 
     n_steps: int = 200
-    every: int = 40
-    """Steps between two points of a curve."""
+    every: int = 40  # steps between two points of a curve
     n_test: int = 42_000
     n_curve: int = 8_400
     """Tokens of each domain behind tables, and behind curves and the choice of rates."""
@@ -70,10 +68,9 @@ def review_text(split: str, every: int = 1) -> Tensor:
 
 
 def load_texts(plan: Plan) -> dict[str, Any]:
-    """Load what is trained on, and what is scored: rates, curves and tables.
+    """Load what is trained on ("train" → domain → ids) and scored (split → domain → Part).
 
-    Returns:
-        "train" → domain → ids; "validation", "curve" and "test" → domain → Part.
+    "validation" chooses rates, "curve" and "test" are for curves and tables.
     """
     plays = {
         split: [TOKENIZER.encode(play.text) for play in load_shakespeare(split)]
@@ -91,7 +88,7 @@ def load_texts(plan: Plan) -> dict[str, Any]:
 
 
 def mixed_loss(texts: dict[str, Tensor], arm: str, batch_size: int) -> Objective:
-    """Give the objective of an arm: windows of reviews, or half of plays."""
+    """Return the objective of an arm: windows of reviews, or half of plays."""
     reviews = CausalLM(texts["reviews"], batch_size=batch_size, seq_len=64)
     if arm != "mixed":
         return reviews
@@ -113,7 +110,7 @@ def bits_per_character(model: GPT, ids: Tensor, n_chars: int) -> float:
 
 
 def new_start(arm: str, seed: int) -> GPT:
-    """Give the model with which an arm starts: the GPT of plays, or one of its shape."""
+    """Return the model with which an arm starts: the GPT of plays, or one of its shape."""
     model, _ = load_model(START)
     if arm == "from scratch":
         torch.manual_seed(seed)
@@ -155,17 +152,10 @@ def choose_rate(arm: str, texts: dict[str, Any], n_steps: int) -> dict[str, floa
 
 
 def run_arm(arm: str, seed: int, rate: float, texts: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """Train one arm with one seed, with curves on both domains.
+    """Train one arm of ARMS with one seed: "curve" and "test" → domain → bits per character.
 
-    Args:
-        arm: One of ARMS.
-        seed: Of initial weights and batches.
-        rate: Peak learning rate.
-        texts: As `load_texts` gives them.
-        plan: How long is trained.
-
-    Returns:
-        "curve" and "test" → domain → bits per character.
+    `rate` is the peak learning rate, `seed` of initial weights and batches, `texts` from
+    `load_texts`.
     """
     model = new_start(arm, seed)
     curve = {
@@ -200,11 +190,10 @@ def judge_counts(texts: dict[str, Any]) -> dict[str, Any]:
 
 
 def judge_arms(runs: dict[str, list[dict[str, Any]]], before: dict[str, float]) -> dict[str, Any]:
-    """Average over seeds, and take the differences that the text speaks of.
+    """Average over seeds, and take the differences that the text mentions.
 
-    Args:
-        runs: Arm → results of `run_arm`, one for each seed.
-        before: Domain → bits of the GPT of plays.
+    `runs` maps each arm to the results of `run_arm`, one a seed; `before` maps each domain to the
+    bits of the GPT of plays.
     """
     values = {
         arm: {name: [run["test"][name] for run in found] for name in before}

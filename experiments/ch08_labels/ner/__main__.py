@@ -42,12 +42,7 @@ Get = Callable[[str, Callable[[], Any]], Any]
 
 
 def count_names(marked: list[list[int]], passages: Sequence[NamePassage]) -> list[list[int]]:
-    """Count for each passage the names found, marked and there.
-
-    Args:
-        marked: Places in TAGS for each word.
-        passages: What was marked.
-    """
+    """Count for each passage the names found, marked and there; `marked` are places in TAGS."""
     counts = []
     for row, passage in zip(marked, passages, strict=True):
         found, true = set(bio_spans([TAGS[i] for i in row])), set(bio_spans(passage.tags))
@@ -56,7 +51,7 @@ def count_names(marked: list[list[int]], passages: Sequence[NamePassage]) -> lis
 
 
 def f1(counts: Array) -> Array:
-    """Give F1 from counts of names found, marked and there, (..., 3)."""
+    """Compute F1 from counts of names found, marked and there, (..., 3)."""
     return 2 * counts[..., 0] / np.maximum(counts[..., 1] + counts[..., 2], 1)
 
 
@@ -85,18 +80,18 @@ class Found(dict[int, Array]):
     """Counts of an arm by number of passages, (S, P, 3) each."""
 
     def mean(self, n: int) -> float:
-        """Give the mean F1 over seeds."""
+        """Return the mean F1 over seeds."""
         return float(f1(self[n].sum(axis=1)).mean())
 
     def resampled(self, n: int, weights: Array) -> Array:
-        """Give the mean F1 over seeds in each resample, (R,)."""
+        """Return the mean F1 over seeds in each resample, (R,)."""
         return f1(np.einsum("rp,spc->rsc", weights, self[n])).mean(axis=1)
 
 
 def compare(
     first: Found, second: Found, n: int, weights: Array, plays: Sequence[str]
 ) -> dict[str, Any]:
-    """Give the difference of two arms on the same passages, and in how many plays it is above 0."""
+    """Return the difference of two arms on the same passages, and in how many plays it is > 0."""
     above = 0
     for play in set(plays):
         mine = np.array([p == play for p in plays])
@@ -108,7 +103,7 @@ def compare(
 
 
 def worth(arm: Found, reference: Found, n: int, weights: Array) -> dict[str, Any]:
-    """Say how many times the passages a reference needs, to be as good as an arm at n."""
+    """Return how many times the passages a reference needs, to be as good as an arm at n."""
     sizes = sorted(reference)
     curve = np.array([reference.mean(m) for m in sizes])
     needed = needed_labels(sizes, curve, arm.mean(n))
@@ -180,7 +175,7 @@ def count_unseen(test: Sequence[NamePassage]) -> Array:
 
 
 def rules(plan: Plan, unseen: Found, weights: Array) -> dict[str, Any]:
-    """Give F1 of the rules that need no training, and what the test passages are."""
+    """Return F1 of the rules that need no training, and what the test passages are."""
     test, n = plan.passages("test"), plan.n_passages()[-1]
     scores = name_rules(plan.passages("train"), test)
     assert scores["list"].f1 == 0, "a test name stands in a training play"

@@ -17,22 +17,16 @@ from experiments.ch08_labels.data import draw_nested
 from pretrain_lab.finetuning.token_classification import Words
 from pretrain_lab.tasks.character_ner import TAGS, NamePassage, read_names
 
-N_PASSAGES = (512, 2048, 8192)
-"""Numbers of labelled passages; the study adds all of them."""
-STEPS = {512: 250, 2048: 500, 8192: 800}
-"""Updates by number of passages."""
+N_PASSAGES = (512, 2048, 8192)  # of labelled passages; the study adds all of them
+STEPS = {512: 250, 2048: 500, 8192: 800}  # updates by number of passages
 TUNED_AT = 2048
 """Here and with all passages the settings are tried; up to here the first choice is taken."""
 
 
 def encode_words(words: tuple[str, ...]) -> Words:
-    """Encode a passage between two [SEP], as the mini models met texts in their pre-training.
+    """Encode words between two [SEP], as the mini models met texts in their pre-training.
 
-    Args:
-        words: Words of a passage.
-
-    Returns:
-        The tokens, and the place of each word's last one.
+    Returns the tokens, and the place of each word's last one.
     """
     pieces: list[Tensor] = [torch.tensor([TOKENIZER.sep_id])]
     ends: list[int] = []
@@ -66,8 +60,7 @@ class Plan:
     validation: int | None = 1000
     test: int | None = None
     steps: Mapping[int, int] = field(default_factory=lambda: STEPS)
-    all_steps: int = 1200
-    """With numbers of passages that `steps` does not have."""
+    all_steps: int = 1200  # with numbers of passages that `steps` does not have
     seeds: tuple[int, ...] = (0, 1, 2)
     keep: bool = True
 
@@ -77,7 +70,7 @@ class Plan:
         return cls(600, 100, 200, {}, 2, seeds=(0, 100), keep=False)
 
     def passages(self, split: str) -> tuple[NamePassage, ...]:
-        """Give the passages of a split."""
+        """Return the passages of a split."""
         return _spread(split, getattr(self, split))
 
     def encoded(self, split: str) -> list[Words]:
@@ -85,7 +78,7 @@ class Plan:
         return _encoded(split, getattr(self, split))
 
     def classes(self, split: str) -> list[list[int]]:
-        """Give the places in TAGS of the tags of a split."""
+        """Return the places in TAGS of the tags of a split."""
         return [[TAGS.index(tag) for tag in passage.tags] for passage in self.passages(split)]
 
     def n_passages(self) -> list[int]:
@@ -94,11 +87,7 @@ class Plan:
         return [*(n for n in N_PASSAGES if n < n_all), n_all]
 
     def subset(self, n: int, seed: int) -> list[int]:
-        """Draw places in the training passages; those of a smaller n are the first of a larger one.
-
-        Args:
-            n: Number of passages.
-            seed: Seed of the draw.
+        """Draw n of the training passages; a smaller n gives the first of a larger one.
 
         Raises:
             ValueError: More passages than there are.

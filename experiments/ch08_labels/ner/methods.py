@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """How a method of the name study learns: features of words, or an encoder with a new layer.
 
-The rival without a network has read the same plain text: how often the training plays hold a word
-is one of its features. A training passage's own play is left out of the count, or else its names
-would look familiar, which those of an unseen play never do.
+The baseline without a network has read the same plain text: how often the training plays hold a
+word is one of its features. A training passage's own play is left out of the count, or else its
+names would look familiar, which those of an unseen play never do.
 """
 
 import time
@@ -32,8 +32,7 @@ class Arm(NamedTuple):
     """One method."""
 
     title: str
-    backbone: str | None
-    """None, "random" or a mini model's name."""
+    backbone: str | None  # None, "random" or a mini model's name
     grid: list[Setting]
 
 
@@ -51,25 +50,17 @@ ARMS = {
 
 
 class Outcome(NamedTuple):
-    """What one training gave."""
+    """The result of one training."""
 
-    marked: list[list[int]]
-    """Places in TAGS, for each word of each passage of the split."""
-    cpu_seconds: float
-    """Of the training."""
+    marked: list[list[int]]  # places in TAGS, for each word of each passage of the split
+    cpu_seconds: float  # of the training
 
 
 def run(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
-    """Train a method on n labelled passages and let it mark the names of a split.
+    """Train a method on n labelled passages and let it mark names in "validation" or "test".
 
-    Args:
-        arm: The method.
-        setting: One of its grid.
-        n: Number of passages.
-        seed: Seed of the subset, of new weights and of batches; each has another backbone, where
-            100 counts as 0, 101 as 1.
-        split: "validation" or "test".
-        plan: Passages and steps.
+    `setting` is one of the arm's grid. `seed` is of the subset, of new weights and of batches; each
+    has another backbone, where 100 counts as 0, 101 as 1.
     """
     if arm.backbone is None:
         return run_features(setting, n, seed, split, plan)
@@ -91,22 +82,13 @@ def run(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -
 
 @cache
 def counts(without: str) -> Counter[str]:
-    """Count the words of the training plays, without labels.
-
-    Args:
-        without: A play that is left out.
-    """
+    """Count the words of the training plays but one, without labels."""
     plays = (play for play in load_shakespeare("train") if play.slug != without)
     return Counter(normalise_word(word) for play in plays for word in play.text.split())
 
 
 def describe(passage: NamePassage, place: int) -> dict[str, Any]:
-    """Describe a word by itself, its neighbours and its count in the other training plays.
-
-    Args:
-        passage: Words of a play.
-        place: Which of them.
-    """
+    """Describe a word by itself, its neighbours and its count in the other training plays."""
     words = passage.words
     bare = normalise_word(words[place])
     around = {

@@ -51,14 +51,11 @@ class AppletDirective(SphinxDirective):
     }
 
     def run(self) -> list[nodes.Node]:
-        """Parse the fallback into an applet node.
-
-        Returns:
-            One applet node.
+        """Parse the fallback into one applet node.
 
         Raises:
-            docutils.utils.SystemMessage: The name or the data is malformed, there is no such
-                module or file, or the fallback is missing.
+            docutils.utils.SystemMessage: The name or the data is malformed, there is no such module
+                or file, or the fallback is missing.
         """
         name = self.arguments[0]
         if not _NAME.fullmatch(name):
@@ -83,13 +80,7 @@ class AppletDirective(SphinxDirective):
 
 
 def read_data(text: str) -> dict[str, str]:
-    """Read the option ``data``.
-
-    Args:
-        text: Pairs such as ``model=gpt``, with spaces between them.
-
-    Returns:
-        Name → value.
+    """Read the option ``data``: pairs such as ``model=gpt``, with spaces between them.
 
     Raises:
         ValueError: A pair is malformed, or its name is taken.

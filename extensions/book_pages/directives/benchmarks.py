@@ -35,16 +35,10 @@ def register(app: Sphinx) -> None:
 
 
 def table_lines(rows: list[dict[str, Any]]) -> list[str]:
-    """Write rows as a Markdown table.
-
-    Args:
-        rows: Benchmarks with the five keys.
-
-    Returns:
-        The lines of the table.
+    """Write rows as the lines of a Markdown table.
 
     Raises:
-        KeyError: A row lacks one of the keys.
+        KeyError: A row lacks one of the five keys.
     """
     head = ["| benchmark | ours | peer | ours / peer | unit |", "|:--|--:|--:|--:|:--|"]
     return head + [f"| {' | '.join(_cell(row[key]) for key in COLUMNS)} |" for row in rows]
@@ -65,9 +59,6 @@ class BenchmarksDirective(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Read the results and let the page's parser read their table.
 
-        Returns:
-            The table's nodes.
-
         Raises:
             docutils.utils.SystemMessage: There are no results, or none of that name.
         """
@@ -83,13 +74,9 @@ class BenchmarksDirective(SphinxDirective):
 
 
 def weight_lines(record: dict[str, Any]) -> list[str]:
-    """Write the heaviest page without formulas and the heaviest with them as a Markdown table.
+    """Write the heaviest page without formulas and the heaviest with them as a table, in KiB.
 
-    Args:
-        record: ``limits`` and ``pages``, all in bytes.
-
-    Returns:
-        The lines of the table; KiB.
+    `record` has ``limits`` and ``pages``, all in bytes.
 
     Raises:
         ValueError: There is no page of one of the two sorts.
@@ -116,13 +103,9 @@ def weight_lines(record: dict[str, Any]) -> list[str]:
 
 
 def wait_lines(record: dict[str, Any]) -> list[str]:
-    """Write what a reader waits for each applet, and for one more character, as Markdown tables.
+    """Write the waits for each applet, longest first, and for one more character, as two tables.
 
-    Args:
-        record: ``applets``, by name, and ``next character``; all in milliseconds.
-
-    Returns:
-        The lines of the two tables; the longest wait first.
+    `record` has ``applets``, by name, and ``next character``; all in milliseconds.
     """
     own, slow = "own line", "10 Mbit/s"
     lines = ["| applet | server on the same machine | line of 10 Mbit/s |", "|:--|--:|--:|"]
@@ -136,7 +119,7 @@ def wait_lines(record: dict[str, Any]) -> list[str]:
 
 
 class RecordDirective(SphinxDirective):
-    """A table of one record; the classes below say which."""
+    """A table of one record; subclasses say which."""
 
     record: ClassVar[str]
 
@@ -146,9 +129,6 @@ class RecordDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Read the record and let the page's parser read its table.
-
-        Returns:
-            The table's nodes.
 
         Raises:
             docutils.utils.SystemMessage: There is no record.

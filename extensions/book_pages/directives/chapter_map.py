@@ -10,8 +10,8 @@
 Each line is a stage of the map: the numbers of its chapters, or the caption of a part of
 ``_toc.yml``, and what the stage is for. The boxes come from ``_toc.yml``, their titles from it or
 from the pages, their times from the receipts. A chapter that no stage names is an error, so the map
-cannot lag behind the book. What it is made of is a list of links inside a ``nav`` element: a
-keyboard and a screen reader need nothing else, and a narrow window folds the rows.
+cannot lag behind the book. It is a list of links inside a ``nav`` element, for keyboards, screen
+readers and narrow windows.
 """
 
 import json
@@ -29,8 +29,7 @@ from sphinx.util.docutils import SphinxDirective
 from book_pages.provenance.receipts import RECEIPTS, duration, load_receipts
 from book_pages.theme.numbering import chapter_number
 
-PARADIGMS = {"_gpt": "gpt", "_bert": "bert", "_t5": "t5"}
-"""End of a page's name → the class that gives its box the paradigm's colour."""
+PARADIGMS = {"_gpt": "gpt", "_bert": "bert", "_t5": "t5"}  # end of a page's name → CSS class
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _STAGE = re.compile(r"(?P<which>\d+(?:-\d+)?|[^\d:][^:]*): (?P<aim>.+)")
 
@@ -38,12 +37,10 @@ _STAGE = re.compile(r"(?P<which>\d+(?:-\d+)?|[^\d:][^:]*): (?P<aim>.+)")
 class Box(NamedTuple):
     """One page on the map."""
 
-    page: str
-    """Relative to the root, such as ``chapters/04_gpt``."""
+    page: str  # relative to the root, such as ``chapters/04_gpt``
     title: str
     number: int | None
-    part: str
-    """Caption of its part; empty outside of any."""
+    part: str  # caption of its part; empty outside of any
 
 
 class Stage(NamedTuple):
@@ -79,15 +76,7 @@ def _pass(translator: object, node: nodes.Node) -> None:
 
 
 def boxes_of(toc: Mapping[str, Any], root: Path) -> list[Box]:
-    """List the pages of a table of contents.
-
-    Args:
-        toc: Content of ``_toc.yml``, with parts.
-        root: The repository.
-
-    Returns:
-        A box for each page, in order; the first page itself is none.
-    """
+    """List a box for each page of ``_toc.yml``, in order; the first page itself has none."""
     return [
         Box(
             page=entry["file"],
@@ -101,14 +90,7 @@ def boxes_of(toc: Mapping[str, Any], root: Path) -> list[Box]:
 
 
 def page_title(page: Path) -> str:
-    """Read a page's first heading.
-
-    Args:
-        page: Notebook or Markdown file, without its ending.
-
-    Returns:
-        The heading's text.
-    """
+    """Read a page's first heading; `page` is a notebook or Markdown file, without its ending."""
     notebook = page.with_suffix(".ipynb")
     if notebook.exists():
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
@@ -120,14 +102,9 @@ def page_title(page: Path) -> str:
 
 
 def stages_of(lines: list[str], boxes: list[Box]) -> list[Stage]:
-    """Sort the boxes into the stages that the directive names.
+    """Sort the boxes into the stages that the directive names, those without a page left out.
 
-    Args:
-        lines: ``2-3: aim`` or ``Appendices: aim``, empty ones skipped.
-        boxes: All pages.
-
-    Returns:
-        The stages in order, those without a page left out.
+    `lines` read ``2-3: aim`` or ``Appendices: aim``; empty ones are skipped.
 
     Raises:
         ValueError: A line is malformed, a part does not exist, or a chapter is in no stage.
@@ -155,14 +132,9 @@ def stages_of(lines: list[str], boxes: list[Box]) -> list[Stage]:
 
 
 def stage_lines(stage: Stage, receipts: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Write one stage as Markdown.
+    """Write one stage as Markdown: a paragraph and a list of links, chapters with their run time.
 
-    Args:
-        stage: The stage.
-        receipts: Page name without folder → its last run's cost.
-
-    Returns:
-        A paragraph and a list of links; chapters with their run time.
+    `receipts` map a page name without folder to its last run's cost.
     """
     lines = [stage.aim, ""]
     for box in stage.boxes:
@@ -179,10 +151,7 @@ class ChapterMapDirective(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Build the map.
-
-        Returns:
-            One node with a container for each stage.
+        """Build the map: one node with a container for each stage.
 
         Raises:
             docutils.utils.SystemMessage: The stages do not fit the table of contents.

@@ -42,14 +42,7 @@ def register(app: Sphinx) -> None:
 
 
 def exercises_of(text: str) -> Iterator[Exercise]:
-    """Read the exercises of a chapter.
-
-    Args:
-        text: The chapter's twin.
-
-    Yields:
-        The exercises in their order.
-    """
+    """Yield the exercises of a chapter's twin in their order."""
     found = list(_EXERCISE.finditer(text))
     for match, after in zip_longest(found, found[1:]):
         part = text[match.start() : after.start() if after else len(text)]
@@ -71,14 +64,9 @@ def quiz_of(text: str) -> str:
 
 
 def chapter_lines(name: str, text: str) -> list[str]:
-    """Write one chapter's exercises as Markdown.
+    """Write one chapter's exercises as Markdown: the chapter's link, the quiz, a table.
 
-    Args:
-        name: The chapter's file name without ending.
-        text: Its twin.
-
-    Returns:
-        Lines: the chapter's link, the quiz, a table. Empty without exercises.
+    `name` is the file name without ending, `text` the twin. Empty without exercises.
     """
     found = list(exercises_of(text))
     if not found:
@@ -101,9 +89,6 @@ class ExercisesDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Read the twins and let the page's parser read their tables.
-
-        Returns:
-            The tables' nodes.
 
         Raises:
             docutils.utils.SystemMessage: No chapter has an exercise.

@@ -9,16 +9,9 @@ from sphinx.util.docutils import SphinxDirective
 def parse_markdown(
     directive: SphinxDirective, lines: list[str], source: str, css: str = ""
 ) -> list[nodes.Node]:
-    """Parse lines where a directive stands.
+    """Parse lines of Markdown where a directive stands.
 
-    Args:
-        directive: Whose page's parser reads them.
-        lines: Of Markdown.
-        source: What they were made from, for messages.
-        css: Class for each of the nodes; "" = none.
-
-    Returns:
-        The nodes.
+    `source` is what they were made from, for messages; `css` is a class for each of the nodes.
     """
     container = nodes.container()
     directive.state.nested_parse(StringList(lines, source=source), 0, container)

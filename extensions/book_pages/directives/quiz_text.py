@@ -59,14 +59,7 @@ class Quiz(NamedTuple):
 
 
 def parse_quiz(label: str, lines: Sequence[str]) -> Quiz:
-    """Read one question.
-
-    Args:
-        label: Its label, such as ``quiz-gpt-passes``.
-        lines: What stands between the fences.
-
-    Returns:
-        The question with three to five options, one of them marked as right.
+    """Read one question with three to five options, one marked as right, from between its fences.
 
     Raises:
         QuizError: The label or the text breaks a rule; the message names the label.
@@ -90,13 +83,7 @@ def parse_quiz(label: str, lines: Sequence[str]) -> Quiz:
 
 
 def quizzes_of(text: str) -> Iterator[Quiz]:
-    """Read all questions of a chapter.
-
-    Args:
-        text: The chapter's twin.
-
-    Yields:
-        The questions in their order.
+    """Yield the questions of a chapter's twin in their order.
 
     Raises:
         QuizError: One of them breaks a rule.

@@ -43,10 +43,7 @@ class QuizDirective(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Parse question, options and explanations with the page's own parser.
-
-        Returns:
-            One quiz node.
+        """Parse question, options and explanations with the page's own parser into one quiz node.
 
         Raises:
             docutils.utils.SystemMessage: A rule is broken; the message names page and question.

@@ -59,13 +59,7 @@ def read_purposes(root: Path) -> dict[str, str]:
 
 
 def session_of(line: str) -> Session:
-    """Read one line of a plan.
-
-    Args:
-        line: ``when | chapter numbers | topic | exercise labels``; the last may be empty.
-
-    Returns:
-        The session.
+    """Read one line of a plan: ``when | chapter numbers | topic | exercise labels`` (may be empty).
 
     Raises:
         ValueError: There are not four fields, or a chapter is no number.
@@ -80,15 +74,11 @@ def session_of(line: str) -> Session:
 def session_lines(
     sessions: list[Session], pages: Mapping[int, str], receipts: Mapping[str, Mapping[str, float]]
 ) -> list[str]:
-    """Write a plan as a Markdown table.
+    """Write a plan of one or more sessions as the lines of a Markdown table.
 
     Args:
-        sessions: At least one.
         pages: Chapter number → page name without folder.
         receipts: Page name → its last run's cost.
-
-    Returns:
-        The table's lines.
 
     Raises:
         ValueError: A session names a chapter without page or receipt.
@@ -115,15 +105,12 @@ def session_lines(
 def test_lines(
     exercises: list[Exercise], tests: Mapping[str, str], purposes: Mapping[str, str]
 ) -> list[str]:
-    """Write one chapter's exercises as a Markdown table.
+    """Write one chapter's exercises as the lines of a Markdown table; none without exercises.
 
     Args:
         exercises: In the chapter's order.
         tests: Label → what it tests.
         purposes: Label → purpose; a missing one is an open question.
-
-    Returns:
-        The table's lines; none without exercises.
 
     Raises:
         ValueError: An exercise has no line that says what it tests.
@@ -149,7 +136,7 @@ class _TeachingDirective(SphinxDirective):
         return [path for path in twins if f"chapters/{path.stem}" in self.env.found_docs]
 
     def parsed(self, lines: list[str], css: str) -> list[nodes.Node]:
-        """Let the page's parser read Markdown; give a container with its nodes."""
+        """Parse Markdown with the page's parser, into a container."""
         container = nodes.container(classes=[css])
         self.state.nested_parse(StringList(lines, source=TESTS), 0, container)
         return [container]
@@ -162,9 +149,6 @@ class SessionsDirective(_TeachingDirective):
 
     def run(self) -> list[nodes.Node]:
         """Build the table.
-
-        Returns:
-            One container.
 
         Raises:
             docutils.utils.SystemMessage: A line is malformed, or a chapter has no receipt.
@@ -184,9 +168,6 @@ class ExerciseTestsDirective(_TeachingDirective):
 
     def run(self) -> list[nodes.Node]:
         """Build the tables.
-
-        Returns:
-            One container.
 
         Raises:
             docutils.utils.SystemMessage: It is not said what an exercise tests.

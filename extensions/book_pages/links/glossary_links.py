@@ -33,13 +33,7 @@ def register(app: Sphinx) -> None:
 
 
 def link_terms(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Link the terms of one page, in place.
-
-    Args:
-        app: The Sphinx application.
-        document: The page.
-        page: Its name.
-    """
+    """Link the terms of one page, in place."""
     if app.builder.name != "html" or page.rsplit("/", 1)[-1] in PLAIN_PAGES:
         return
     standard = app.env.get_domain("std")
@@ -56,7 +50,7 @@ def link_terms(app: Sphinx, document: nodes.document, page: str) -> None:
 
 
 def is_unmistakable(name: str) -> bool:
-    """Tell whether a term means nothing else in a running text."""
+    """Return whether a term can mean nothing else in running text."""
     return _UNMISTAKABLE.search(name) is not None
 
 
@@ -71,13 +65,9 @@ def running_paragraphs(document: nodes.document) -> Iterator[nodes.paragraph]:
 
 
 def link_text(app: Sphinx, page: str, text: nodes.Text, wanted: dict[str, Term]) -> None:
-    """Replace the terms in one piece of text, each term once for the whole page.
+    """Replace the terms in a piece of text inside a paragraph, each once for the whole page.
 
-    Args:
-        app: The Sphinx application, whose builder knows addresses.
-        page: The page's name.
-        text: A piece of text inside a paragraph.
-        wanted: Terms that the page has not linked yet; those that are found are removed.
+    The terms that are found are removed from `wanted`, those that the page has not linked yet.
     """
     plain = text.astext()
     parts: list[nodes.Node] = []
@@ -94,7 +84,7 @@ def link_text(app: Sphinx, page: str, text: nodes.Text, wanted: dict[str, Term])
 
 
 def _pattern(wanted: dict[str, Term]) -> re.Pattern[str]:
-    """Match any of the terms as whole words, the longest first; their first letter may be big."""
+    """Match any of the terms as whole words, longest first; their first letter may be a capital."""
     names = sorted(wanted, key=len, reverse=True)
     forms = [f"{re.escape(form)}s?" for name in names for form in (name, _with_capital(name))]
     return re.compile(rf"(?<![\w–-])({'|'.join(forms)})(?![\w–-])")
@@ -106,7 +96,7 @@ def _with_capital(name: str) -> str:
 
 
 def _entry(found: str, wanted: dict[str, Term]) -> str:
-    """Return the term of which a text is a form: its plural, or with a big first letter."""
+    """Return the term of which a text is a form: its plural, or with a capital first letter."""
     small = found[0].lower() + found[1:]
     forms = (found, small, found.removesuffix("s"), small.removesuffix("s"))
     return next(form for form in forms if form in wanted)

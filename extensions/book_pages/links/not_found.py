@@ -29,14 +29,7 @@ def register(app: Sphinx) -> None:
 
 
 def collect_page(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield the page for the builder of many pages.
-
-    Args:
-        app: The Sphinx application.
-
-    Yields:
-        Its name, what its template shows, the template.
-    """
+    """Yield the page's name, what its template shows, and the template."""
     if app.builder.name != "html":
         return
     root = Path(app.srcdir)

@@ -25,8 +25,7 @@ class Menu(NamedTuple):
 
     title: str
     icon: str
-    links: list[tuple[str, str]]
-    """Text and address."""
+    links: list[tuple[str, str]]  # text and address
 
 
 def register(app: Sphinx) -> None:
@@ -38,10 +37,6 @@ def register(app: Sphinx) -> None:
 
 def read_environment(app: Sphinx, config: Config) -> None:
     """Put the repository and the pages' address into the configuration.
-
-    Args:
-        app: The Sphinx application.
-        config: Its configuration.
 
     Raises:
         ConfigError: A variable is malformed.
@@ -76,15 +71,9 @@ def edited_file(root: Path, path: str) -> str:
 
 
 def menus(repository: Repository, path: str, edited: str) -> list[Menu]:
-    """List what a page offers with a repository.
+    """List the menus that a page offers with a repository, without links that the host lacks.
 
-    Args:
-        repository: The book's.
-        path: The page's source, relative to its root.
-        edited: The file that is edited.
-
-    Returns:
-        Menus, without links that the host does not have.
+    `path` is the page's source, `edited` the file that is edited, relative to the repository.
     """
     run = [("Binder", repository.binder(path)), ("Colab", repository.colab(path))]
     source = [

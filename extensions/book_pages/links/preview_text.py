@@ -20,15 +20,7 @@ Shorten = Callable[[Tag], list[Tag]]
 
 
 def card_of(article: Tag, anchor: str) -> Tag | None:
-    """Make the card of one target.
-
-    Args:
-        article: The text of the page that it is on.
-        anchor: Its id.
-
-    Returns:
-        A ``div`` with the shortened copy; None for a target of no known kind.
-    """
+    """Make the card of the target with an id: a shortened ``div``; None for no known kind."""
     target = article.find(id=anchor)
     if not isinstance(target, Tag):
         return None
@@ -69,7 +61,7 @@ def _content(tag: Tag) -> list[Tag]:
 
 
 def _term(tag: Tag) -> list[Tag]:
-    """Keep a term and what is said of it; several terms may share one text."""
+    """Keep a term and its definition; several terms may share one text."""
     said = tag.find_next_sibling("dd")
     entry = BeautifulSoup("", "html.parser").new_tag("dl")
     entry.extend(copy(part) for part in (tag, said) if isinstance(part, Tag))

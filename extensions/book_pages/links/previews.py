@@ -65,15 +65,9 @@ def read_article(path: Path) -> Tag | None:
 
 
 def cards_of(page: str, article: Tag, find_article: Article) -> Iterator[tuple[str, str]]:
-    """Make the cards of one page.
+    """Make the cards of one page, such as ``chapters/05_bert``.
 
-    Args:
-        page: Its name, such as ``chapters/05_bert``.
-        article: Its text.
-        find_article: Name of a page → its text, or None.
-
-    Yields:
-        A link as the page writes it, and its card's HTML; each link once.
+    Yields a link as the page writes it, and its card's HTML; each link once.
     """
     links = (str(link["href"]) for link in article.select(LINKS) if not _is_mark(link))
     for href in dict.fromkeys(links):
@@ -97,13 +91,7 @@ def target_page(page: str, path: str) -> str:
 
 
 def move_pictures(card: Tag, home: str, page: str) -> None:
-    """Let the pictures of a card be found from the page that shows it, in place.
-
-    Args:
-        card: The card.
-        home: The page that its content is from.
-        page: The page that shows it.
-    """
+    """Adapt the addresses of a card's pictures, in place, from page `home` to `page`."""
     start = posixpath.dirname(page) or "."
     for image in card.find_all("img"):
         file = posixpath.join(posixpath.dirname(home), str(image["src"]))
@@ -111,5 +99,5 @@ def move_pictures(card: Tag, home: str, page: str) -> None:
 
 
 def _is_mark(link: Tag) -> bool:
-    """Tell whether a link is the mark beside a heading, which leads to where it stands."""
+    """Return whether a link is the mark beside a heading, which leads to where it stands."""
     return "headerlink" in (link.get("class") or [])

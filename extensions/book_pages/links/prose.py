@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a reader of a page reads: its prose, without code, formulas, outputs and folded answers."""
+"""The prose of a page, without code, formulas, outputs and folded answers."""
 
 import re
 from collections.abc import Iterator
@@ -38,14 +38,10 @@ def n_code_lines(node: nodes.Node) -> int:
 
 
 def description(document: nodes.document, longest: int = 200) -> str:
-    """Take a page's first sentences, as a search engine or a shared link shows them.
+    """Return a page's first sentences on one line, as a search engine or a shared link shows them.
 
-    Args:
-        document: The page.
-        longest: Most characters; a longer beginning is cut after a sentence, or else a word.
-
-    Returns:
-        Text on one line; empty for a page without a paragraph.
+    A beginning of more than `longest` characters is cut after a sentence, or else a word. Empty for
+    a page without a paragraph.
     """
     paragraphs = (one for one in document.findall(nodes.paragraph) if _is_top_level(one))
     text = " ".join(next(paragraphs, nodes.paragraph()).astext().split())
@@ -67,7 +63,7 @@ def _read_texts(node: nodes.Node) -> Iterator[str]:
 
 
 def _is_folded(node: nodes.Node) -> bool:
-    """Tell whether a node is a cell's code or output, or a folded solution."""
+    """Return whether a node is a cell's code or output, or a folded solution."""
     if not isinstance(node, nodes.Element):
         return False
     if str(node.get("nb_element", "")).startswith(CODE_CELL):
@@ -76,5 +72,5 @@ def _is_folded(node: nodes.Node) -> bool:
 
 
 def _is_top_level(paragraph: nodes.paragraph) -> bool:
-    """Tell whether a paragraph stands in a section or the page, not in a list or a box."""
+    """Return whether a paragraph is in a section or the page, not in a list or a box."""
     return isinstance(paragraph.parent, nodes.section | nodes.document)

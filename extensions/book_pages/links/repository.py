@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Find out from the environment where the book's repository is, and where the pages will stand.
+"""Find out from the environment where the book's repository is, and where its pages will be.
 
 A build on GitHub's machines knows both from the variables that are set there; any other build can
-be told by variables of our own, which come first. A build that is told nothing names no address,
-so that no page carries a dead link.
+be told by variables of our own, which come first. A build that is told nothing names no address, so
+that no page carries a dead link.
 
 | variable | example |
 |:--|:--|
@@ -35,15 +35,11 @@ class RepositoryError(ValueError):
 class Repository(NamedTuple):
     """A repository on a host, at one branch, tag or commit."""
 
-    host: str
-    """Such as ``https://github.com``, without a slash at its end."""
-    owner: str
-    """User, or group with its subgroups."""
+    host: str  # such as ``https://github.com``, without a slash at its end
+    owner: str  # user, or group with its subgroups
     name: str
-    ref: str
-    """Branch, tag or commit that the pages are built from."""
-    is_branch: bool
-    """Whether the reference can be edited."""
+    ref: str  # branch, tag or commit that the pages are built from
+    is_branch: bool  # only then can files be edited
 
     @property
     def url(self) -> str:
@@ -88,13 +84,9 @@ class Repository(NamedTuple):
 
 
 def find_repository(environment: Mapping[str, str]) -> Repository | None:
-    """Read the repository from the environment.
+    """Read the repository from environment variables; None when none names one.
 
-    Args:
-        environment: Variables; empty ones count as missing.
-
-    Returns:
-        The repository, or None when no variable names one.
+    Empty variables count as missing.
 
     Raises:
         RepositoryError: A variable is malformed, or no branch is named.
@@ -119,14 +111,9 @@ def find_repository(environment: Mapping[str, str]) -> Repository | None:
 
 
 def find_base(environment: Mapping[str, str], repository: Repository | None) -> str:
-    """Find the address at which the pages will stand.
+    """Find the address of the pages, with a slash at its end; empty when it is not known.
 
-    Args:
-        environment: Variables; BOOK_BASE_URL comes first.
-        repository: Where the book is kept; on github.com the pages stand on GitHub Pages.
-
-    Returns:
-        The address with a slash at its end, or nothing when it is not known.
+    BOOK_BASE_URL comes first; for a repository on github.com the pages are on GitHub Pages.
 
     Raises:
         RepositoryError: BOOK_BASE_URL is malformed.

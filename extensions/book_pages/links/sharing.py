@@ -44,16 +44,9 @@ def add_metadata(
 
 
 def meta_elements(title: str, summary: str, book: str, is_first: bool) -> list[str]:
-    """Write what needs no address.
+    """Write, as HTML, what needs no address.
 
-    Args:
-        title: The page's title.
-        summary: Its first sentences; may be empty.
-        book: The book's title.
-        is_first: Whether this is the book's first page.
-
-    Returns:
-        HTML elements.
+    `title` is the page's, `book` the book's; `summary` are the page's first sentences, or empty.
     """
     lines = [_property("og:title", title), _property("og:site_name", book)]
     lines.append(_property("og:type", "website" if is_first else "article"))
@@ -64,16 +57,7 @@ def meta_elements(title: str, summary: str, book: str, is_first: bool) -> list[s
 
 
 def picture_elements(base: str, page: str, root: Path) -> list[str]:
-    """Write what needs the book's address.
-
-    Args:
-        base: Address of the book's root, with a slash at its end.
-        page: The page's file, relative to it.
-        root: The repository.
-
-    Returns:
-        HTML elements.
-    """
+    """Write, as HTML, what needs the book's address (`base`, with a slash at its end)."""
     with Image.open(root / COVER_PATH) as image:
         width, height = image.size
     return [

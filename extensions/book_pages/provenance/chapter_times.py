@@ -38,15 +38,9 @@ def add_times(
 
 
 def times_line(words: int, code_lines: int, seconds: float) -> str:
-    """Write the line.
+    """Write the line as HTML without a block around it.
 
-    Args:
-        words: Words of prose.
-        code_lines: Lines of code, not in the words.
-        seconds: Wall time of the last run.
-
-    Returns:
-        HTML without a block around it.
+    `code_lines` are not counted in `words`; `seconds` is the wall time of the last run.
     """
     minutes = max(1, round(words / WORDS_PER_MINUTE))
     code = f", beside {code_lines:,} lines of code" if code_lines else ""

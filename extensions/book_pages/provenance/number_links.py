@@ -29,11 +29,7 @@ class KeyedTextRole(PasteTextRole):
     """``{glue:text}`key` `` as myst-nb has it; the node remembers its key."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Paste the text.
-
-        Returns:
-            The text's node, and no messages or one.
-        """
+        """Paste the text."""
         found, messages = super().run()
         for node in found:
             if isinstance(node, nodes.inline):
@@ -42,14 +38,7 @@ class KeyedTextRole(PasteTextRole):
 
 
 def reporting_cells(notebook: Path) -> dict[str, int]:
-    """Find the cell of each glued key.
-
-    Args:
-        notebook: A chapter with stored outputs.
-
-    Returns:
-        Key → execution count of its cell; empty for a page that is no notebook.
-    """
+    """Map each glued key to the execution count of its cell; empty for a page without notebook."""
     if notebook.suffix != ".ipynb":
         return {}
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
@@ -62,13 +51,7 @@ def reporting_cells(notebook: Path) -> dict[str, int]:
 
 
 def link_numbers(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Link the numbers of one page, in place.
-
-    Args:
-        app: The Sphinx application.
-        document: The page.
-        page: Its name.
-    """
+    """Link the numbers of one page, in place."""
     numbers = [node for node in document.findall(nodes.inline) if KEY in node]
     if app.builder.format != "html" or not numbers:
         return
@@ -85,12 +68,7 @@ def link_numbers(app: Sphinx, document: nodes.document, page: str) -> None:
 
 
 def link_to(number: nodes.inline, cell: nodes.container) -> None:
-    """Make a number a link to its cell, which gets an address on first use.
-
-    Args:
-        number: A number in the prose; its children move into the link.
-        cell: The code cell that computed it.
-    """
+    """Make a number a link to the cell that computed it, which gets an address on first use."""
     address = f"cell-{cell['exec_count']}"
     if address not in cell["ids"]:
         cell["ids"].append(address)
@@ -101,7 +79,7 @@ def link_to(number: nodes.inline, cell: nodes.container) -> None:
 
 
 def _is_inside(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
-    """Tell whether a node stands in one of some kinds."""
+    """Return whether a node stands in one of some kinds."""
     while node.parent is not None:
         node = node.parent
         if isinstance(node, kinds):

@@ -25,14 +25,7 @@ def register(app: Sphinx) -> None:
 
 
 def load_receipts(root: Path) -> dict[str, dict[str, Any]]:
-    """Read every chapter's receipt.
-
-    Args:
-        root: The repository.
-
-    Returns:
-        Chapter file name without ending → wall and CPU seconds, peak megabytes.
-    """
+    """Read every receipt: chapter's file stem → wall and CPU seconds, peak megabytes."""
     chapters: dict[str, dict[str, Any]] = _load(root).get("chapters", {})
     return chapters
 
@@ -65,11 +58,7 @@ class ReceiptRole(SphinxRole):
     """``{receipt}`04_gpt` `` → ``1 min 45 s (205 CPU-seconds, 0.9 GB)``."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Look the chapter up; a chapter without receipt breaks the strict build.
-
-        Returns:
-            The text, and no messages or one.
-        """
+        """Look the chapter up; a chapter without receipt breaks the strict build."""
         receipt = load_receipts(Path(self.env.srcdir)).get(self.text)
         self.env.note_dependency(str(Path(self.env.srcdir) / RECEIPTS))
         if receipt is None:
@@ -86,11 +75,7 @@ class ReceiptsDirective(SphinxDirective):
     """``{receipts}``: a table of every chapter's time and memory."""
 
     def run(self) -> list[nodes.Node]:
-        """Write the table as Markdown and let the page's parser read it.
-
-        Returns:
-            The table's nodes; none before the first run.
-        """
+        """Write the table as Markdown and parse it; there is none before the first run."""
         self.env.note_dependency(str(Path(self.env.srcdir) / RECEIPTS))
         rows = [
             _row(name, one)

@@ -33,14 +33,7 @@ def register(app: Sphinx) -> None:
 
 
 def seeds(notebook: dict[str, Any]) -> list[int]:
-    """Find the seeds that a chapter's code names.
-
-    Args:
-        notebook: A chapter's content.
-
-    Returns:
-        The whole numbers that are handed to a generator or to an argument called seed, sorted.
-    """
+    """Find the whole numbers that a chapter hands to a generator or to an argument called seed."""
     cells = (cell for cell in notebook["cells"] if cell["cell_type"] == "code")
     return sorted({seed for cell in cells for seed in _seeds_of("".join(cell["source"]))})
 
@@ -63,16 +56,9 @@ def _seeds_of(source: str) -> Iterator[int]:
 def input_lines(
     name: str, notebook: dict[str, Any], inputs: dict[str, Any], versions: dict[str, str]
 ) -> list[str]:
-    """Write what one chapter's outputs were made from, as a folded box.
+    """Write what one chapter's outputs were made from, as a folded box in Markdown.
 
-    Args:
-        name: The chapter's file name without ending.
-        notebook: Its content.
-        inputs: Its entry in the lock.
-        versions: Package → version.
-
-    Returns:
-        Lines of Markdown.
+    `inputs` is the chapter's entry in the lock.
     """
     named = ", ".join(map(str, seeds(notebook))) or "none"
     software = ", ".join(f"{package} {version}" for package, version in versions.items())
@@ -104,11 +90,7 @@ class RunInputsDirective(SphinxDirective):
     """``{run-inputs}``: a folded box for every chapter of the book that has a receipt."""
 
     def run(self) -> list[nodes.Node]:
-        """Write the boxes as Markdown and let the page's parser read them.
-
-        Returns:
-            The boxes; none before the first run.
-        """
+        """Write the boxes as Markdown and parse them; there are none before the first run."""
         lines: list[str] = []
         root = Path(self.env.srcdir)
         lock, versions = _load_lock(root), load_versions(root)
@@ -126,11 +108,7 @@ class SourcesDirective(SphinxDirective):
     """``{sources}``: the packages that the book fetches."""
 
     def run(self) -> list[nodes.Node]:
-        """Write the list as Markdown and let the page's parser read it.
-
-        Returns:
-            The list's nodes.
-        """
+        """Write the list as Markdown and let the page's parser read it."""
         path = Path(self.env.srcdir) / SOURCES
         self.env.note_dependency(str(path))
         table = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Mend the built pages for readers who listen to them.
+"""Adapt the built pages for readers who use a screen reader.
 
 The templates beside this module replace some of the theme's: search buttons and the theme switcher
 announce themselves once, the book's name is a landmark, and FontAwesome's script is left out
 because the theme's own style sheet already holds the icons as a font. What no template reaches is
-mended here: the folds of code cells, the entries of the bibliography, and header cells of tables
+changed here: the folds of code cells, the entries of the bibliography, and header cells of tables
 that name nothing. The script ``scrolling.js`` lets the Tab key reach what scrolls sideways.
 """
 
@@ -29,12 +29,7 @@ def register(app: Sphinx) -> None:
 
 
 def visit_folded_cell(translator: Any, node: HideCodeCellNode) -> None:
-    """Open a folded cell whose summary is read as it is written.
-
-    Args:
-        translator: Sphinx's HTML writer.
-        node: The folded part of a code cell.
-    """
+    """Open a folded cell whose summary is read as it is written."""
     classes = " ".join(node["classes"])
     translator.body.append(f'<details class="admonition hide {classes}">\n<summary>')
     for state, prompt in (("collapsed", "prompt_show"), ("expanded", "prompt_hide")):
@@ -49,12 +44,7 @@ def depart_folded_cell(translator: Any, node: HideCodeCellNode) -> None:
 
 
 def visit_citation(translator: Any, node: nodes.citation) -> None:
-    """Open one entry of the bibliography as a list item; docutils' own role is deprecated.
-
-    Args:
-        translator: Sphinx's HTML writer.
-        node: The entry.
-    """
+    """Open one entry of the bibliography as a list item; docutils' own role is deprecated."""
     if not isinstance(node.previous_sibling(), nodes.citation):
         translator.body.append('<div role="list" class="citation-list">\n')
     translator.body.append(translator.starttag(node, "div", CLASS="citation", role="listitem"))
@@ -68,12 +58,7 @@ def depart_citation(translator: Any, node: nodes.citation) -> None:
 
 
 def visit_table_cell(translator: Any, node: nodes.entry) -> None:
-    """Open a cell of a table; one without words heads nothing, whatever its row.
-
-    Args:
-        translator: Sphinx's HTML writer.
-        node: The cell.
-    """
+    """Open a cell of a table; one without words heads nothing, whatever its row."""
     if node.astext().strip() or any(node.findall(nodes.image)):
         HTML5Translator.visit_entry(translator, node)
         return
@@ -90,13 +75,7 @@ def depart_table_cell(translator: Any, node: nodes.entry) -> None:
 
 
 def empty_headers_of_outputs(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Make empty header cells plain cells in the tables that a chapter's code wrote as HTML.
-
-    Args:
-        app: The Sphinx application.
-        doctree: The page.
-        name: The page's name.
-    """
+    """Make empty header cells plain cells in the tables that a chapter's code wrote as HTML."""
     for raw in doctree.findall(nodes.raw):
         if "html" in raw.get("format", "").split() and _EMPTY_HEADER.search(raw.astext()):
             raw[:] = [nodes.Text(_EMPTY_HEADER.sub("<td></td>", raw.astext()))]

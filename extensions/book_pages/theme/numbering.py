@@ -26,28 +26,19 @@ def register(app: Sphinx) -> None:
 
 
 def chapter_number(docname: str) -> int | None:
-    """Return the chapter number that a page's file name starts with.
+    """Return the chapter number with which a page's name, such as ``chapters/04_gpt``, starts.
 
-    Args:
-        docname: Page name relative to the book's root, such as ``chapters/04_gpt``.
-
-    Returns:
-        The number, or None for pages such as ``chapters/index``, ``chapters/90_agreement`` and
-        ``chapters/00_first_fine_tuning``.
+    It is None for pages such as ``chapters/index``, ``chapters/90_agreement`` and
+    ``chapters/00_first_fine_tuning``.
     """
     match = re.match(r"(?!9\d_|00_)(\d+)_", PurePosixPath(docname).name)
     return int(match.group(1)) if match else None
 
 
 def renumber(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Give every chapter its own section, figure and equation numbers.
+    """Replace the section, figure and equation numbers in the environment's tables.
 
-    Args:
-        app: The Sphinx application.
-        env: The build environment, whose number tables are replaced.
-
-    Returns:
-        The pages whose numbers changed, so that Sphinx writes them again.
+    Returns the pages whose numbers changed, so that Sphinx writes them again.
     """
     old = {page: _numbers(env, page) for page in env.tocs}
     env.toc_secnumbers = {page: _number_sections(env, page) for page in env.tocs}

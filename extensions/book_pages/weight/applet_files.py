@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What the applets load: their modules, the trained models and small data, put into the build.
 
-The models are those of ``data/checkpoints/``, as numbers of 16 bits: half the size, and no loss
-that a reader could see. Every file is written twice, as it is, and as a script for pages that were
-opened from a disk, which may fetch nothing.
+The models are those of ``data/checkpoints/``, in half precision: half the size, and no visible
+loss. Every file is written twice, as it is, and as a script for pages that were opened from a disk,
+which may fetch nothing.
 """
 
 import base64
@@ -48,12 +48,7 @@ def write(app: Sphinx) -> None:
 
 
 def write_modules(root: Path, target: Path) -> None:
-    """Write the modules in their rooms with versioned imports, all of them as one, and the start.
-
-    Args:
-        root: The repository.
-        target: Folder of the build; made when missing.
-    """
+    """Write the modules in their folders with versioned imports, all as one file, and the start."""
     target.mkdir(parents=True, exist_ok=True)
     source = root / MODULES
     for path in source.rglob("*.mjs"):
@@ -66,14 +61,7 @@ def write_modules(root: Path, target: Path) -> None:
 
 
 def inputs(root: Path) -> list[Path]:
-    """List the files of the repository that the applets' files are made from.
-
-    Args:
-        root: The repository.
-
-    Returns:
-        Those that exist, sorted.
-    """
+    """List the existing files of the repository, sorted, that the applets' files are made from."""
     checkpoints = root / CHECKPOINTS
     found = [checkpoints / f"{name}.safetensors" for name in MODELS]
     for folder in FOLDERS:
@@ -83,14 +71,7 @@ def inputs(root: Path) -> list[Path]:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Give every file that an applet may load.
-
-    Args:
-        root: The repository.
-
-    Returns:
-        Name below ``models/`` → content.
-    """
+    """Return every file that an applet may load: name below ``models/`` → content."""
     found = {}
     for path in inputs(root):
         folder = path.parent.name if path.parent.name in FOLDERS else ""
@@ -103,13 +84,9 @@ def contents(root: Path) -> dict[str, bytes]:
 
 @lru_cache(maxsize=8)
 def half_precision(path: Path) -> bytes:
-    """Write a model's weights as numbers of 16 bits.
+    """Return a safetensors file with its 32-bit floats in 16 bits, with the same description.
 
-    Args:
-        path: A safetensors file of 32-bit numbers; counters stay as they are.
-
-    Returns:
-        The content of the smaller file, with the same description.
+    Counters stay as they are.
     """
     with safe_open(path, framework="np") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -122,7 +99,7 @@ def half_precision(path: Path) -> bytes:
 
 
 def exists(root: Path, name: str) -> bool:
-    """Tell whether the applets can load a file of this name."""
+    """Return whether the applets can load a file of this name."""
     return name in _sizes(root)
 
 
@@ -139,13 +116,9 @@ def _sizes(root: Path) -> dict[str, int]:
 
 @lru_cache(maxsize=2)
 def version(root: Path) -> str:
-    """Name the present state of modules and models, so that browsers never mix two of them.
+    """Return ``?v=`` and eight digits that change with any module or model.
 
-    Args:
-        root: The repository.
-
-    Returns:
-        ``?v=`` and eight digits that change with any of the files.
+    So browsers never mix two versions.
     """
     found = hashlib.sha256()
     for path in sorted((root / MODULES).rglob("*.*js")):

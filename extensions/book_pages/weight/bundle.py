@@ -2,7 +2,7 @@
 """Join the applets' modules into one classic script, for pages opened from a disk.
 
 A browser loads no ES module from ``file://``. The modules in ``chapters/applets/`` therefore keep
-to three forms, which this can rewrite: ``import { a, b } from "./room/file.mjs";``, ``export``
+to three forms, which this can rewrite: ``import { a, b } from "./folder/file.mjs";``, ``export``
 before a ``function``, ``async function``, ``class`` or ``const``, and no default export.
 """
 
@@ -20,14 +20,9 @@ class BundleError(Exception):
 
 
 def bundle(folder: Path) -> str:
-    """Write all modules of a folder as one script.
+    """Write all ``.mjs`` files of a folder, subfolders too, as one classic script.
 
-    Args:
-        folder: Holds the ``.mjs`` files, some in rooms.
-
-    Returns:
-        Source of a classic script: each module is a function that runs once, after those that it
-        imports.
+    Each module is a function that runs once, after those that it imports.
 
     Raises:
         BundleError: An unknown form of import or export, a missing module, or a circle.
@@ -41,14 +36,9 @@ def bundle(folder: Path) -> str:
 
 
 def with_version(source: str, version: str) -> str:
-    """Add a version to every import of a module, so that a reader never gets a stale mix.
+    """Append a version, such as ``?v=12ab34cd``, to the address of every import of a module.
 
-    Args:
-        source: A module.
-        version: What is appended to the addresses, such as ``?v=12ab34cd``.
-
-    Returns:
-        The module with versioned addresses.
+    So a reader never gets a stale mix.
     """
     return _IMPORT.sub(
         lambda found: f'import {{{found[1]}}} from "{found[2]}.mjs{version}";', source
@@ -96,7 +86,7 @@ def _wrapped(name: str, source: str) -> str:
 
 
 def _meant(path: str, importer: str) -> str:
-    """Name the module to which a path leads from another module: room and file."""
+    """Name the module to which a path leads from another module: folder and file."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(importer), path))
 
 

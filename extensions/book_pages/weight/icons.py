@@ -43,11 +43,7 @@ def register(app: Sphinx) -> None:
 
 
 def reduce_icons(app: Sphinx, exception: Exception | None) -> None:
-    """Rewrite the theme's style sheet and write the small font.
-
-    Args:
-        app: The Sphinx application, whose pages are written.
-        exception: What ended the build early; then nothing is done.
+    """Rewrite the theme's style sheet and write the small font, unless the build ended early.
 
     Raises:
         ExtensionError: The style sheet is not as this module knows it.
@@ -82,15 +78,7 @@ def codes_of(styles: str) -> set[int]:
 
 
 def reduce_style(text: str, names: set[str]) -> str:
-    """Cut the rules of other icons, and the three fonts but one.
-
-    Args:
-        text: The theme's style sheet.
-        names: Icon classes to keep.
-
-    Returns:
-        The shorter style sheet.
-    """
+    """Remove from the theme's style sheet the rules of other icons, and the three fonts but one."""
 
     def kept(rule: re.Match[str]) -> str:
         """Keep the rule of a wanted icon, drop every other."""
@@ -104,13 +92,7 @@ def reduce_style(text: str, names: set[str]) -> str:
 
 
 def write_font(source: Path, codes: set[int], target: Path) -> None:
-    """Write the glyphs of some code points as a font of its own name.
-
-    Args:
-        source: TrueType font.
-        codes: Code points; those that it lacks are skipped.
-        target: WOFF file to write.
-    """
+    """Write the glyphs of some code points, those that exist, as a WOFF font of its own name."""
     with TTFont(source, recalcTimestamp=False) as font:
         options = subset.Options(name_IDs=[0, 13, 14], flavor="woff", notdef_outline=True)
         subsetter = subset.Subsetter(options)

@@ -33,15 +33,14 @@ def size_images(
 
 
 def sized(body: str, files: dict[str, Path], lazy: bool = True) -> str:
-    """Add width, height and the order of loading to the pictures of a page.
+    """Add width, height and the order of loading to the pictures of a page's HTML.
+
+    Pictures of other files, or with a size of their own, stay as they are.
 
     Args:
         body: The page's HTML.
         files: Name below ``_images/`` → picture.
         lazy: Whether pictures after the first wait until they are near.
-
-    Returns:
-        The HTML; pictures of other files, or with a size of their own, as they were.
     """
     n_seen = 0
 

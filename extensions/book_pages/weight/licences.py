@@ -54,26 +54,14 @@ def register(app: Sphinx) -> None:
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:
-    """Write all licences into an HTML build.
-
-    Args:
-        app: The Sphinx application.
-        exception: What ended the build early; then nothing is done.
-    """
+    """Write all licences into an HTML build, unless it ended early."""
     if exception is None and app.builder.format == "html":
         path = Path(app.outdir) / TARGET
         path.write_text(licences(Path(app.srcdir)), encoding="utf-8")
 
 
 def licences(root: Path) -> str:
-    """Collect the texts.
-
-    Args:
-        root: The repository; of its own licences those that are there.
-
-    Returns:
-        One text, a heading above each part.
-    """
+    """Collect the texts, a heading above each; of the book's own licences those that are there."""
     own = [(name, root / name) for name in OWN if (root / name).is_file()]
     sections = [(f"The book: {name}", path.read_text(encoding="utf-8")) for name, path in own]
     sections.append(("MathJax", MATHJAX_NOTICE))
@@ -89,9 +77,6 @@ def licences(root: Path) -> str:
 def licence_of(name: str) -> str:
     """Read the licence that an installed distribution carries.
 
-    Args:
-        name: Of the distribution.
-
     Raises:
         FileNotFoundError: It carries none.
     """
@@ -102,10 +87,6 @@ def licence_of(name: str) -> str:
 
 
 def is_named(file: str) -> bool:
-    """Tell whether a file of others below ``_static/`` has its licence in the text.
-
-    Args:
-        file: Such as ``scripts/bootstrap.js``.
-    """
+    """Return whether a third party's file below ``_static/`` has its licence in the text."""
     patterns = (*PARTS.values(), *OTHERS, ICONS, MATHJAX)
     return any(re.fullmatch(pattern, file) for pattern in patterns)

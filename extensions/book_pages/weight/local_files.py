@@ -29,10 +29,7 @@ def register(app: Sphinx) -> None:
 
 
 def mathjax_files() -> dict[str, Path]:
-    """List the files that MathJax needs to draw formulas in a browser.
-
-    Returns:
-        Path below ``_static/mathjax/`` → installed file.
+    """List the files that MathJax needs: path below ``_static/mathjax/`` → installed file.
 
     Raises:
         FileNotFoundError: The distribution lacks the bundle or its fonts.
@@ -70,7 +67,7 @@ def _apache_licence() -> str:
 
 
 def disconnect_thebe(app: Sphinx) -> None:
-    """Take sphinx-thebe's handlers and files out: its script comes from another host."""
+    """Remove sphinx-thebe's handlers and files: its script comes from another host."""
     for listeners in app.events.listeners.values():
         listeners[:] = [
             one for one in listeners if not one.handler.__module__.startswith("sphinx_thebe")
@@ -89,6 +86,6 @@ def keep_own_scripts(
 
 
 def _is_own(filename: object) -> bool:
-    """Tell whether a script or style comes from the book, not from a host or from thebe."""
+    """Return whether a script or style comes from the book, not from a host or from thebe."""
     name = str(filename or "")
     return "//" not in name and "thebe" not in name

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Small files for the applets that the build makes from others: vocabularies, scaling rules.
 
-They hold nothing of their own, so no second copy of them stands in the repository.
+They are derived, so no second copy of them is in the repository.
 """
 
 import json
@@ -19,28 +19,14 @@ PUBLISHED = "data/tables/published_models.toml"
 
 
 def made_from(root: Path) -> list[Path]:
-    """List the files that these are made from.
-
-    Args:
-        root: The repository.
-
-    Returns:
-        Those that exist, sorted.
-    """
+    """List the existing files, sorted, that these are made from."""
     names = [f"{TOKENIZERS}/{name}.json" for name in VOCABULARIES]
     names += [CHARACTERS, SCALING, PUBLISHED]
     return sorted(root / name for name in names if (root / name).is_file())
 
 
 def made(root: Path) -> dict[str, bytes]:
-    """Make the files.
-
-    Args:
-        root: The repository; what cannot be made of it is left out.
-
-    Returns:
-        Name → content, JSON without blanks.
-    """
+    """Make the files that can be made: name → content, JSON without blanks."""
     paths = {path.name: path for path in made_from(root)}
     found: dict[str, object] = {
         f"{name}.json": subwords(paths[f"{name}.json"])
@@ -59,13 +45,9 @@ def made(root: Path) -> dict[str, bytes]:
 
 
 def subwords(path: Path) -> dict[str, object]:
-    """Read a vocabulary, without what the page does not use.
+    """Read a vocabulary of the library ``tokenizers``, without what the page does not use.
 
-    Args:
-        path: Written by the library ``tokenizers``.
-
-    Returns:
-        The first cut and the model as they are; of the special tokens id and name.
+    The first cut and the model are as they are; special tokens have id and name.
     """
     state = json.loads(path.read_text(encoding="utf-8"))
     kept = {key: state[key] for key in ("normalizer", "pre_tokenizer", "model")}

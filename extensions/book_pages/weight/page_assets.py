@@ -66,14 +66,10 @@ def asset_name(asset: object) -> str:
 
 
 def is_used(name: str, text: str) -> bool:
-    """Tell whether a page uses a script or style.
+    """Return whether a page uses a script or style: its mark is there, or it has none.
 
-    Args:
-        name: File name or inline text.
-        text: The page's own HTML, without the theme around it.
-
-    Returns:
-        True when its mark is there, or when it has none: then every page uses it.
+    `name` is a file name or inline text; `text` is the page's own HTML, without the theme around
+    it.
     """
     if name.startswith("window.MathJax"):
         name = "mathjax"

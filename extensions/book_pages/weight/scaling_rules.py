@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Read the scaling rules of chapter 13 out of its cells, for the calculator in the page.
+"""Read the scaling rules of chapter 13 from its cells, for the calculator in the page.
 
-The chapter is the one place where the constants stand: the refitted law, the tokens a parameter,
-the slope and its anchor, the speed of the accelerator, and the range in which the law was fitted.
-A changed cell changes the calculator; a cell that this cannot read breaks the build.
+The constants are stated in that chapter alone: the refitted law, the tokens a parameter, the slope
+and its anchor, the speed of the accelerator, and the range in which the law was fitted. A changed
+cell changes the calculator; a cell that this cannot read breaks the build.
 """
 
 import ast
@@ -21,11 +21,9 @@ class RulesError(Exception):
 
 
 def scaling_rules(notebook: Path, published: Path) -> dict[str, Any]:
-    """Collect what the calculator needs.
+    """Collect what the calculator needs from chapter 13 and the table of published models.
 
-    Args:
-        notebook: Chapter 13.
-        published: Table of published models; dense decoders of known text are taken.
+    Of that table, dense decoders of known text are taken.
 
     Returns:
         ``refitted`` (E, A, alpha, B, beta; nats per token), ``tokens_per_parameter``, ``kaplan``
@@ -54,7 +52,7 @@ def scaling_rules(notebook: Path, published: Path) -> dict[str, Any]:
 
 
 def _sources(cells: list[dict[str, Any]], kind: str) -> list[str]:
-    """Give the texts of the cells of one kind."""
+    """Return the texts of the cells of one kind."""
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == kind]
 
 
@@ -68,12 +66,9 @@ def _assigned(source: str) -> dict[str, ast.expr]:
 
 
 def _numbers(said: dict[str, ast.expr], name: str, form: str) -> list[float]:
-    """Give the numbers of an expression that must have a form, in the order of the text.
+    """Return the numbers of an assigned expression, in the order of the text.
 
-    Args:
-        said: Assigned names.
-        name: Which of them.
-        form: The expression with ``_`` in the place of each number.
+    `form` is the expression with ``_`` in the place of each number.
     """
     if name not in said:
         raise RulesError(f"expected a cell of chapter 13 that assigns {name}, got none")
@@ -94,7 +89,7 @@ def _fitted_range(text: str) -> list[float]:
 
 
 def _models(published: Path) -> list[dict[str, Any]]:
-    """Give the published decoders whose tokens all pass all parameters, as the law assumes."""
+    """Return the published decoders whose tokens all pass all parameters, as the law assumes."""
     rows = tomllib.loads(published.read_text(encoding="utf-8"))["model"]
     known = [{name: value for name, value in row.items() if value != "–"} for row in rows]
     return [

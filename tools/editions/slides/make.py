@@ -56,14 +56,7 @@ Reveal.initialize({{width: 1280, height: 720, margin: 0.02, center: false, hash:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write all decks and an index of them.
-
-    Args:
-        arguments: Command-line words; None = those of this process.
-
-    Returns:
-        0 when all are written, 1 otherwise.
-    """
+    """Write all decks and an index of them; return 0 if all are written."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--to", type=Path, default=ROOT / "_build" / "slides")
     options = parser.parse_args(arguments)
@@ -87,14 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write_deck(deck: Deck, stored: Chapters) -> str:
-    """Write a deck as one HTML page.
-
-    Args:
-        deck: Its description.
-        stored: The chapters.
-
-    Returns:
-        The page.
+    """Return a deck as one HTML page.
 
     Raises:
         ChapterError: A label is not found, or a result is typed instead of taken from a chapter.
@@ -121,14 +107,7 @@ def write_deck(deck: Deck, stored: Chapters) -> str:
 
 
 def render(text: str) -> str:
-    """Turn a slide's Markdown into HTML, with formulas as MathML.
-
-    Args:
-        text: Markdown with ``$…$``.
-
-    Returns:
-        HTML.
-    """
+    """Turn a slide's Markdown into HTML, with the formulas in ``$…$`` as MathML."""
     markdown = MarkdownIt("commonmark").enable("table")
     markdown.use(
         dollarmath_plugin,
@@ -138,15 +117,7 @@ def render(text: str) -> str:
 
 
 def math(latex: str, *, display: bool) -> str:
-    """Turn LaTeX into MathML.
-
-    Args:
-        latex: A formula as the chapters write it.
-        display: On a line of its own.
-
-    Returns:
-        A ``<math>`` element.
-    """
+    """Turn LaTeX into a ``<math>`` element, which with `display` has a line of its own."""
     simple = latex.replace(r"\bigl", "").replace(r"\bigr", "").replace(r"\Big", "")
     element = str(convert(simple, display="block" if display else "inline"))
     return re.sub(r"(<mi>(?:log|exp|ln)</mi>)", r'\1<mspace width="0.17em"/>', element)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a slide may show: figures, tables, formulas, code and numbers as the chapters store them.
 
-Everything is found by the label or the words that the chapter itself uses. A label that is gone,
-or a cell that has not been run, stops the making of the slides.
+Everything is found by the label or the words that the chapter itself uses. If a label is gone or a
+cell has not been run, no slides are made.
 """
 
 import base64
@@ -44,22 +44,12 @@ class Chapters:
     """The stored notebooks, read once."""
 
     def __init__(self, root: Path = ROOT) -> None:
-        """Remember where the chapters are; nothing is read yet.
-
-        Args:
-            root: The repository.
-        """
+        """Remember the repository's folder; nothing is read yet."""
         self._paths = {path.stem: path for path in notebook_paths(root)}
         self._read = cache(read_notebook)
 
     def cells(self, chapter: str = "") -> list[tuple[str, NotebookNode]]:
-        """List a chapter's cells, or all chapters', each with its chapter's name.
-
-        Args:
-            chapter: The file name without ending; empty = all.
-
-        Returns:
-            Pairs of name and cell.
+        """List pairs of chapter and cell, of one chapter (file name without ending) or of all.
 
         Raises:
             ChapterError: There is no such chapter.
@@ -70,13 +60,7 @@ class Chapters:
         return [(name, cell) for name in names for cell in self._read(self._paths[name]).cells]
 
     def figure(self, label: str) -> Figure:
-        """Find a drawn figure by its label.
-
-        Args:
-            label: Such as ``fig-gpt-loss``.
-
-        Returns:
-            The stored image with its texts.
+        """Find a drawn figure with its texts by its label, such as ``fig-gpt-loss``.
 
         Raises:
             ChapterError: No cell has this label, or it stores no image.
@@ -95,14 +79,7 @@ class Chapters:
         raise ChapterError(f"no figure {label!r} in the chapters")
 
     def value(self, chapter: str, key: str) -> str:
-        """Find a reported number as the chapter prints it.
-
-        Args:
-            chapter: The file name without ending.
-            key: The name under which the cell reports it.
-
-        Returns:
-            The printed text, unit included.
+        """Find a reported number by its key, as the chapter prints it, unit included.
 
         Raises:
             ChapterError: The chapter stores no such value.
@@ -115,14 +92,7 @@ class Chapters:
         raise ChapterError(f"{chapter} reports no value {key!r}")
 
     def output(self, chapter: str, words: str) -> str:
-        """Find the stored table or bars of a cell.
-
-        Args:
-            chapter: The file name without ending.
-            words: A part of the cell's code that no other cell of the chapter has.
-
-        Returns:
-            The output as HTML.
+        """Find the stored table or bars of the cell whose code alone holds some words, as HTML.
 
         Raises:
             ChapterError: No cell, or several, hold these words, or it stores no HTML.
@@ -134,14 +104,7 @@ class Chapters:
         raise ChapterError(f"{chapter}: the cell with {words!r} stores no table; make run")
 
     def code(self, chapter: str, words: str) -> str:
-        """Find code: one definition, or a whole cell.
-
-        Args:
-            chapter: The file name without ending.
-            words: The line with which a definition begins, or part of a cell.
-
-        Returns:
-            The definition if the words begin one, else all of the cell's code.
+        """Find code by words in it: the one definition that they begin, or else the whole cell.
 
         Raises:
             ChapterError: No cell, or several, hold these words.
@@ -159,14 +122,9 @@ class Chapters:
         return self._text(rf"^\$\$\n(.*?)^\$\$ \({label}\)$", label).strip()
 
     def table(self, label: str, n_rows: int | None = None) -> str:
-        """Find a table by its label.
+        """Find a table by its label, such as ``tab-gpt-versions``: its Markdown, roles as words.
 
-        Args:
-            label: Such as ``tab-gpt-versions``.
-            n_rows: How many rows a slide shows; None = all.
-
-        Returns:
-            Its Markdown, roles as plain words.
+        `n_rows` is the number of rows that a slide shows; None = all.
 
         Raises:
             ChapterError: No chapter has this table.
@@ -195,5 +153,5 @@ class Chapters:
 
 
 def plain(text: str) -> str:
-    """Turn MyST roles into their words, or nothing, for a slide links to no other page."""
+    """Replace MyST roles by their words, or by nothing, since a slide links to no other page."""
     return _ROLE.sub(lambda m: f" {m['words']}" if m["words"] else "", text).strip()

@@ -65,15 +65,9 @@ class Deck(NamedTuple):
 def read_deck(path: Path) -> Deck:
     """Read a deck's description.
 
-    Args:
-        path: The Markdown file.
-
-    Returns:
-        The deck with its parts and slides.
-
     Raises:
-        ChapterError: The file has no title, an unknown command, or fewer than two questions in a
-            part.
+        ChapterError: The file has no title, an unknown command, or a part with fewer than two
+            questions.
     """
     head, *rest = re.split(r"^## ", path.read_text(encoding="utf-8"), flags=re.M)
     match = re.match(r"# (.+)\n+((?:.+\n)*)", head)
@@ -89,11 +83,7 @@ def read_deck(path: Path) -> Deck:
 def typed_results(deck: Deck) -> list[str]:
     """List numbers in the slides' own words that look like results, which chapters must supply.
 
-    Args:
-        deck: The deck.
-
-    Returns:
-        The numbers; formulas, code and stored values are not counted.
+    Formulas, code and stored values are not counted.
     """
     found = []
     for slide in (slide for part in deck.parts for slide in part.slides):
