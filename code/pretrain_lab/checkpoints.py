@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Trained models on disk: weights as safetensors, the rest as JSON, nothing pickled.
 
-Implemented: save and load of a model with its tokeniser, in full or with matrices as int8, and the
-card that says how it was made. Left out: the state of a run, which `pretrain_lab.run_state` keeps.
-
 In a quantised file a matrix NAME has dtype I8 and a companion `NAME.scale`, F32, one number for
 each row: the value in row r is the whole number times scale[r]. All that has one axis or none
-(biases, norms) is F32 as it stands.
+(biases, norms) is F32 as it stands. The state of a run is in `pretrain_lab.run_state`.
 """
 
 import json
@@ -48,14 +45,8 @@ def save_model(
 ) -> None:
     """Write a model so that `load_model` can rebuild it without other knowledge.
 
-    The weights go to `path`; what the model is (class, options, vocabulary) stands in the
-    header of the same file; the card goes beside it with the ending .json.
-
-    Args:
-        path: File name, ending in .safetensors.
-        model: Parameters are saved.
-        tokenizer: Saved with it, for weights mean nothing without their vocabulary.
-        card: Data, seed, steps, metrics; JSON values.
+    Weights, class, options and vocabulary go to `path`, which ends in .safetensors; the card (data,
+    seed, steps, metrics; JSON values) goes beside it with the ending .json.
 
     Raises:
         ValueError: The name ends otherwise, or the vocabulary is not the model's.
@@ -75,11 +66,7 @@ def save_quantized(
 ) -> None:
     """Write a model in a quarter of the bytes, so that `load_quantized` can rebuild it.
 
-    Args:
-        path: File name, ending in .safetensors.
-        model: Stays as it is.
-        tokenizer: Saved with it.
-        step: Updates done so far; None = not a snapshot of a training.
+    `path` ends in .safetensors; `step` counts the updates so far, None = no snapshot of a training.
 
     Raises:
         ValueError: The name ends otherwise, the vocabulary is not the model's, the step is
@@ -97,13 +84,9 @@ def save_quantized(
 
 
 def load_model(name: str | Path) -> tuple[Any, Any]:
-    """Rebuild a saved model, in evaluation mode, and its tokeniser.
+    """Rebuild a saved GPT, BERT or T5, in evaluation mode, and its tokeniser.
 
-    Args:
-        name: A name in data/checkpoints ("gpt_chars"), or the path of a .safetensors file.
-
-    Returns:
-        The model (GPT, BERT or T5) and its tokeniser, of characters or of subwords.
+    `name` stands in data/checkpoints ("gpt_chars"), or is the path of a .safetensors file.
 
     Raises:
         FileNotFoundError: No such file; the message lists the names that exist.
@@ -114,15 +97,10 @@ def load_model(name: str | Path) -> tuple[Any, Any]:
 
 
 def load_quantized(name: str | Path) -> tuple[Any, Any, int | None]:
-    """Rebuild a model saved by `save_quantized`, in evaluation mode, and its tokeniser.
+    """Rebuild a model saved by `save_quantized`, in evaluation mode, its tokeniser and its step.
 
-    Args:
-        name: A name below data/checkpoints ("time_machine/gpt_00050"), or the path of a
-            .safetensors file.
-
-    Returns:
-        The model (GPT, BERT or T5) with float weights of at most 255 values in a row, its
-        tokeniser, and the step, None when the file names none.
+    The weights are floats of at most 255 values in a row; the step is None when the file names
+    none. `name` is as for `load_model` ("time_machine/gpt_00050").
 
     Raises:
         FileNotFoundError: No such file.
@@ -132,13 +110,7 @@ def load_quantized(name: str | Path) -> tuple[Any, Any, int | None]:
 
 
 def load_card(name: str) -> dict[str, Any]:
-    """Read the card of a model in data/checkpoints.
-
-    Args:
-        name: The model's name, such as "gpt_chars".
-
-    Returns:
-        Data, seed, steps, metrics.
+    """Read the card of a model in data/checkpoints ("gpt_chars"): data, seed, steps, metrics.
 
     Raises:
         FileNotFoundError: No such card.
@@ -150,9 +122,8 @@ def load_card(name: str) -> dict[str, Any]:
 def quantize_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     """Round each row to whole numbers between -127 and 127, times a scale of its own.
 
-    Args:
-        x: float32 or float64 (N, D), finite. Of shorter types a scale is so coarse that 127 could
-            become 128, which int8 does not have.
+    `x` is finite float32 or float64 (N, D): of shorter types a scale is so coarse that 127 could
+    become 128, which int8 does not have.
 
     Returns:
         int8 (N, D) and scales, float (N,). Their product misses x by at most half a scale.
@@ -171,13 +142,7 @@ def quantize_rows(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def rounded_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Round the matrices of a state; all else becomes float32.
-
-    Args:
-        state: Name → tensor.
-
-    Returns:
-        Name → int8 (N, D) and NAME.scale → float32 (N,) for each matrix, the others by their name.
+    """Round the matrices of a state: NAME → int8 (N, D), NAME.scale → float32 (N,); else float32.
 
     Raises:
         ValueError: A value is infinite or NaN, or a matrix has no column.
@@ -195,13 +160,7 @@ def rounded_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def float_state(stored: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Turn rounded matrices back into floats.
-
-    Args:
-        stored: As `rounded_state` gives it.
-
-    Returns:
-        Name → float32, without the scales.
+    """Turn what `rounded_state` gives back into name → float32, without the scales.
 
     Raises:
         ValueError: A matrix without its scales, scales without their matrix, or scales that are

@@ -4,7 +4,6 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The repository."""
 DATA = ROOT / "data"
 CHECKPOINTS = DATA / "checkpoints"
 RUNS = DATA / "runs"
@@ -15,14 +14,9 @@ OPENED: set[Path] = set()
 def data_file(*parts: str) -> Path:
     """Name a file under data/ and note that it was asked for.
 
-    Chapters and modules reach their data through this function, so that a chapter's record of
-    what it read is complete: readers written in Rust open files unseen by Python.
-
-    Args:
-        parts: Folders and file name below data/, such as "runs", "receipts.json".
-
-    Returns:
-        The path; whether it exists is the caller's business.
+    Chapters and modules reach their data through this function, so that a chapter's record of what
+    it read is complete: readers written in Rust open files unseen by Python. Whether the file
+    exists is the caller's business.
     """
     path = DATA.joinpath(*parts)
     OPENED.add(path)

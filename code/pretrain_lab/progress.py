@@ -33,11 +33,8 @@ class ProgressBar(Hook):
 def is_interactive() -> bool:
     """Tell whether a person's front end runs this cell, not a script or a notebook runner.
 
-    Front ends let the cell ask for input (``allow_stdin`` of the Jupyter message); the programs
-    that execute chapters for the book and for its tests do not.
-
-    Returns:
-        True in JupyterLab, Notebook, VS Code or Colab; False in scripts and in notebook runners.
+    Front ends (JupyterLab, Notebook, VS Code, Colab) let the cell ask for input (``allow_stdin`` of
+    the Jupyter message); the programs that execute chapters for the book and for its tests do not.
     """
     get_parent = getattr(getattr(running_shell(), "kernel", None), "get_parent", None)
     if get_parent is None:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The state of a run on disk, so that a killed training resumes to the same losses.
 
-Implemented: one safetensors file a run, replaced as a whole, for `pretrain.training.fit` (by the
-hook `SaveRun`) and for the command `pretrain_lab.train`. Weights, moments and losses are its
-tensors; evaluations and settings are JSON in its header, where `generators` says how the random
-choices go on: "stored" means that the states of the generators are in the file, "derived" that a
-seed is derived for each choice and nothing needs to be kept. Nothing is pickled.
+One safetensors file a run, replaced as a whole: weights, moments and losses are its tensors;
+evaluations and settings are JSON in its header, where `generators` says how the random choices go
+on: "stored" means that the states of the generators are in the file (`pretrain.training.fit` with
+`SaveRun`), "derived" that a seed is derived for each choice (the command `pretrain_lab.train`).
 
 Weights that several processes share out (FSDP2, whose parameters are DTensors) are gathered, so
 that one process can resume what eight began. Left out: files that each process writes its part of.
@@ -40,27 +39,21 @@ class CheckpointError(RuntimeError):
 class RunState:
     """What the file of a run holds."""
 
-    tensors: dict[str, Tensor]
-    """From `gather_state`, and what else is to be kept: states of generators, text of a stream."""
+    tensors: dict[str, Tensor]  # of `gather_state`, and states of generators, text of a stream
     history: History
-    settings: dict[str, Any]
-    """What a resume must agree with; JSON values."""
-    generators: str
-    """"stored" or "derived"."""
-    place: Any = None
-    """In a stream; JSON values."""
+    settings: dict[str, Any]  # what a resume must agree with; JSON values
+    generators: str  # "stored" or "derived"
+    place: Any = None  # in a stream; JSON values
 
 
 class SaveRun(Hook):
     """Save a run now and then, and go on from its file when it exists."""
 
     def __init__(self, path: str | Path, *, every: int = 100) -> None:
-        """Name the file.
+        """Name the file to save to, and to resume from when it exists.
 
-        Args:
-            path: File to save to, and to resume from when it exists. A resume is refused when the
-                length, the text, or the settings of optimiser, model or objective differ.
-            every: Steps between two saves; the last step is saved too.
+        A resume is refused when the length, the text, or the settings of optimiser, model or
+        objective differ. The run is saved every so many steps, and after the last one.
         """
         if every < 1:
             raise ValueError(f"expected every >= 1, got {every}")
@@ -97,10 +90,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary name beside a file, and let it take the file's place when all went well.
 
     So that a reader of the file sees the old content or the new, and never half of one. A process
-    that is killed meanwhile leaves its temporary file, whose name ends in .part, behind.
-
-    Args:
-        path: The file, which may not exist yet; its folder is made.
+    that is killed meanwhile leaves its temporary file, whose name ends in .part, behind. The file
+    need not exist yet; its folder is made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -144,11 +135,8 @@ def check_settings(
 ) -> None:
     """Refuse to resume a run with other settings than its own.
 
-    Args:
-        path: Where the settings were saved, for the message.
-        saved: The settings of the run; JSON values.
-        settings: Those of now. A tuple equals a list of the same values, for JSON has no tuples.
-        otherwise: What else the reader can do, the message's end.
+    A tuple equals a list of the same values, for JSON has no tuples. The message names `path` and
+    ends with `otherwise`: what else the reader can do.
 
     Raises:
         CheckpointError: They differ; the message names each with both values.
@@ -178,12 +166,10 @@ def _flat(settings: dict[str, Any], start: str = "") -> dict[str, Any]:
 
 
 def gather_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Copy weights, buffers and moments to the CPU, whole.
+    """Copy weights ("model.NAME") and moments ("optimizer.NAME.MOMENT") to the CPU, whole.
 
-    Where parameters are shared out, all processes must call this together.
-
-    Returns:
-        Tensors by name: "model.NAME", and "optimizer.NAME.MOMENT" for each parameter.
+    Buffers count as weights. Where parameters are shared out, all processes must call this
+    together.
     """
     tensors = {f"model.{name}": _whole(value) for name, value in model.state_dict().items()}
     for name, parameter in model.named_parameters():
@@ -195,13 +181,9 @@ def gather_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str
 def restore_state(
     model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], path: Path
 ) -> None:
-    """Put weights, buffers and moments back, each process its part of them.
+    """Put weights, buffers and moments of `gather_state` back, each process its part of them.
 
-    Args:
-        model: Without wrappers; changed in place.
-        optimizer: Receives the moments.
-        tensors: As `gather_state` made them.
-        path: Where they came from, for messages.
+    The model has no wrappers and is changed in place; `path` is named in messages.
 
     Raises:
         CheckpointError: Tensors are missing, extra or of another shape or dtype. Nothing was
@@ -260,13 +242,7 @@ def write_state(path: Path, state: RunState) -> None:
 def read_state(
     path: Path, settings: dict[str, Any], *, generators: str, otherwise: str = ""
 ) -> RunState:
-    """Read what `write_state` wrote.
-
-    Args:
-        path: The file, which is left as it is.
-        settings: Must equal those of the saved run.
-        generators: "stored" or "derived", as in the saved run.
-        otherwise: What else the reader can do, the message's end.
+    """Read what `write_state` wrote; `otherwise` ends the messages: what else the reader can do.
 
     Raises:
         CheckpointError: Damaged or foreign file, another kind of run, or other settings.

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Fill a blank from the characters on both of its sides: the count model that BERT must beat.
 
-Implemented: discounted counts of all windows with up to a given number of neighbours on each
-side, mixed from the largest window down to the uniform distribution.
-
-Not implemented: several blanks at once; a masked neighbour simply ends the context there.
+One blank at a time; a masked neighbour simply ends the context there.
 """
 
 from typing import Self
@@ -36,12 +33,7 @@ class BidirectionalNGram:
     """
 
     def __init__(self, order_left: int, order_right: int, vocab_size: int) -> None:
-        """Choose how far the model looks.
-
-        Args:
-            order_left: Largest number of neighbours on the left.
-            order_right: Largest number of neighbours on the right.
-            vocab_size: V, number of symbols.
+        """Set the largest numbers of neighbours on each side.
 
         Raises:
             ValueError: A number is negative, or the codes would not fit 63 bits.
@@ -54,14 +46,7 @@ class BidirectionalNGram:
         self._tables: dict[tuple[int, int], CountTable] | None = None
 
     def fit(self, ids: ArrayLike, boundaries: ArrayLike | None = None) -> Self:
-        """Count all windows that lie inside one text.
-
-        Args:
-            ids: int (T,). Training texts, one after the other.
-            boundaries: int (P,). Positions at which a new text starts; 0 is understood.
-
-        Returns:
-            The model itself.
+        """Count all windows that lie inside one text; arguments are those of `KneserNey.fit`.
 
         Raises:
             ValueError: The text is empty, or a symbol or boundary lies outside its range.
@@ -77,19 +62,14 @@ class BidirectionalNGram:
         return self
 
     def log_probs(self, left_contexts: ArrayLike, right_contexts: ArrayLike) -> Floats:
-        """Predict blanks.
+        """Predict blanks: each symbol's log-probability, float64 (n, V), nats.
 
-        Args:
-            left_contexts: int (n, k). Symbols before each blank, the nearest one last; -1 is
-                unknown (masked, or outside the text) and hides what lies beyond it.
-            right_contexts: int (n, m). Symbols after each blank, the nearest one first.
-
-        Returns:
-            float64 (n, V). Natural logarithm of each symbol's probability, nats.
+        Contexts are int (n, k) before the blank, the nearest symbol last, and int (n, m) after it,
+        the nearest first; -1 is unknown (masked, or outside the text) and hides what lies beyond
+        it.
 
         Raises:
-            ValueError: The contexts are not two-dimensional, differ in n, or hold a symbol
-                outside -1..V-1.
+            ValueError: Contexts not two-dimensional, unequal in n, or with symbols outside -1..V-1.
             RuntimeError: The model is not fitted.
         """
         tables = fitted(self._tables, self)

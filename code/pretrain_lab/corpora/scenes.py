@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The plays cut into scenes, and which of their words are proper names.
-
-Implemented: scenes as the headings of acts and scenes part them; words reduced to what names are
-compared by; the words that occur nowhere without a capital. Left out: the headings' own text.
-"""
+"""The plays cut into scenes, and which of their words are proper names."""
 
 import re
 from functools import cache
@@ -24,16 +20,12 @@ class Scene(NamedTuple):
 
 
 def load_scenes(split: str) -> list[Scene]:
-    """Cut the plays of a split into scenes; all speeches together are the plays' own.
+    """Cut the plays of a split into scenes in the order of the text, none empty.
 
-    Args:
-        split: "train", "validation" or "test".
-
-    Returns:
-        Scenes in the order of the text, none empty.
+    All speeches together are the plays' own.
 
     Raises:
-        ValueError: The split has another name.
+        ValueError: The split is not "train", "validation" or "test".
         SourceError: The plays could not be fetched.
     """
     if split not in SPLITS:
@@ -49,27 +41,13 @@ def training_words() -> frozenset[str]:
 
 
 def normalise_word(word: str) -> str:
-    """Reduce a word to what a name is compared by.
-
-    Args:
-        word: As between blanks, for instance "Macbeth's,".
-
-    Returns:
-        Lower case, without punctuation and without 's at the end: "macbeth"; "" without letters.
-    """
+    """Reduce a word to what names are compared by: "Macbeth's," to "macbeth", "--" to ""."""
     found = _WORD.search(word.lower())
     return found[0].removesuffix("'s").strip("'-") if found else ""
 
 
 def is_proper(word: str) -> bool:
-    """Say whether a word occurs in no play without a capital.
-
-    Args:
-        word: As `normalise_word` gives it.
-
-    Returns:
-        Whether it can only be a name; False for words of fewer than three letters.
-    """
+    """Say whether a `normalise_word` result of three letters or more never lacks its capital."""
     return len(word) > 2 and word not in _plain_words()
 
 

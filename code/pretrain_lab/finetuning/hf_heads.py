@@ -1,22 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Fine-tuning models of `transformers`: loss and answers for every kind of head.
+"""Fine-tune models of `transformers`: encoded examples, loss and answers for every kind of head.
 
-Papers: Devlin et al. 2019 (arXiv:1810.04805), section 4, for one new layer per task; Reimers and
-Gurevych 2019 (arXiv:1908.10084) for the mean of the states.
-
-Implemented: one loss and one way to ask for every head, over examples that
-`pretrain_lab.finetuning.hf_heads` encodes; a classifier that reads the mean of all states where
-`transformers`' own reads the first one. The training itself is `pretrain.training.fit`. Left out:
-classes that are no alternatives, regression.
-
-Examples for fine-tuning: texts and what is asked of them, encoded and put into batches.
-
-Papers: Devlin et al. 2019 (arXiv:1810.04805), sections 4 and 5.3, for a class, a pair, a label per
-word and a span over one encoder.
-
-Implemented: texts or pairs with a class, words with labels, a question with the span that answers
-it, and batches of them. Left out: texts that must be cut, several spans or none, answers that are
-written (`pretrain_lab.finetuning.text_to_text`).
+Papers: Devlin et al. 2019 (arXiv:1810.04805), sections 4 and 5.3, for one new layer per task;
+Reimers and Gurevych 2019 (arXiv:1908.10084) for the mean of the states, where `transformers`' own
+classifier reads the first one. The training itself is `pretrain.training.fit`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,14 +26,7 @@ Encoded = dict[str, Any]
 def encode_classes(
     texts: Sequence[str | tuple[str, str]], labels: Sequence[int], tokenizer: Any, **options: Any
 ) -> list[Encoded]:
-    """Encode texts, or pairs of texts, that have one class each.
-
-    Args:
-        texts: The texts; a pair is read as first and second text.
-        labels: The class of each.
-        tokenizer: Of `transformers`.
-        options: For the tokeniser, such as truncation=True and max_length=128.
-    """
+    """Encode texts, or pairs of texts, that have one class each; options go to the tokenizer."""
     given = [text if isinstance(text, tuple) else (text,) for text in texts]
     return [
         {**tokenizer(*text, **options), "labels": label}
@@ -59,13 +39,8 @@ def encode_tags(
 ) -> Encoded:
     """Encode one text whose words have labels: a word's first piece takes over its label.
 
-    Its other pieces, and special tokens, get IGNORE_INDEX: they are neither trained nor judged.
-
-    Args:
-        words: The words of the text.
-        tags: The label of each.
-        tokenizer: Of `transformers`, a fast one.
-        options: For the tokeniser.
+    Its other pieces, and special tokens, get IGNORE_INDEX: they are neither trained nor judged. The
+    tokenizer is a fast one of `transformers`, which gets the options.
 
     Raises:
         ValueError: Another number of labels than of words.
@@ -87,18 +62,10 @@ def encode_tags(
 def encode_span(
     question: str, context: str, start: int, end: int, tokenizer: Any
 ) -> Encoded | None:
-    """Encode a question and a text that holds its answer; characters become tokens.
+    """Encode a question and the text that holds its answer; None unless the answer is whole tokens.
 
-    Args:
-        question: Read first.
-        context: Read second.
-        start: First character of the answer in the context.
-        end: Character behind the answer.
-        tokenizer: Of `transformers`, a fast one.
-
-    Returns:
-        The example; its "end_positions" is the answer's last token, not the one behind. None when
-        the answer is not made of whole tokens.
+    `start` is the answer's first character, `end` the one behind it, while "end_positions" is its
+    last token. The tokenizer is a fast one of `transformers`.
     """
     encoded = tokenizer(question, context)
     first, last = (encoded.char_to_token(at, sequence_index=1) for at in (start, end - 1))
@@ -115,12 +82,8 @@ def _with_last(places: Sequence[int | None]) -> Iterable[tuple[int | None, int |
 def collate(examples: Sequence[Encoded], pad_id: int) -> dict[str, Tensor]:
     """Put examples into one batch, padded on the right to the longest.
 
-    Args:
-        examples: At least one.
-        pad_id: Fills the ids; labels of tokens are filled with IGNORE_INDEX, all else with 0.
-
-    Returns:
-        int64 (B, T) for each list of the examples, (B,) for each number.
+    Ids are filled with `pad_id`, labels of tokens with IGNORE_INDEX, all else with 0. Lists become
+    int64 (B, T), numbers (B,).
 
     Raises:
         ValueError: No example.
@@ -143,12 +106,9 @@ class SentenceClassifier(nn.Module):
     """An encoder of `transformers` and one new layer over the mean of its states."""
 
     def __init__(self, encoder: Any, n_classes: int, *, pooling: str = "mean") -> None:
-        """Put an untrained layer on an encoder, which is not copied.
+        """Put an untrained layer on an encoder, which is not copied: training changes it.
 
-        Args:
-            encoder: Gives `last_hidden_state`; training the classifier changes it.
-            n_classes: Number of classes C.
-            pooling: "mean" of the real tokens' states, or the "first" state.
+        The encoder gives `last_hidden_state`; pooling is "mean" (of the real tokens) or "first".
         """
         super().__init__()
         self.encoder, self.pooling = encoder, pooling
@@ -166,14 +126,9 @@ class SentenceClassifier(nn.Module):
     ) -> dict[str, Tensor]:
         """Score the classes of each text, and compare with its label where one is given.
 
-        Args:
-            input_ids: int64 (B, T), padding on the right.
-            attention_mask: int64 (B, T), 1 = real token.
-            labels: int64 (B,), or None.
-            others: What else the encoder reads, such as token_type_ids.
-
-        Returns:
-            "logits", float (B, C), and, with labels, "loss": mean nats per text.
+        Ids and mask are int64 (B, T), padding on the right, 1 = real token; labels are int64 (B,);
+        `others` is what else the encoder reads, such as token_type_ids. Returns "logits",
+        float (B, C), and, with labels, "loss": mean nats per text.
         """
         states = self.encoder(input_ids, attention_mask, **others).last_hidden_state
         pooled = pool_states(states, attention_mask.bool(), self.pooling)
@@ -184,15 +139,9 @@ class SentenceClassifier(nn.Module):
 
 
 def hf_loss(examples: Sequence[Encoded], *, batch_size: int, pad_id: int) -> Objective:
-    """Make the loss of a model on labelled examples, pass after pass.
+    """Make the objective of a model on labelled examples, pass after pass, for one training.
 
-    Args:
-        examples: With what is asked.
-        batch_size: Examples in a batch B.
-        pad_id: Fills the ids of the shorter ones.
-
-    Returns:
-        A function of model and generator, for one training; the model's own loss of a batch.
+    It is the model's own loss of each batch.
 
     Raises:
         ValueError: No example.
@@ -221,17 +170,10 @@ def predict_hf(
     pad_id: int,
     batch_size: int = 32,
 ) -> list[Any]:
-    """Ask a model about all examples, those of like length together, dropout off.
+    """Ask a model about all examples, in their order, with dropout off and without what is asked.
 
-    Args:
-        model: Of `transformers`, or a `SentenceClassifier`.
-        examples: With or without what is asked, which the model is not shown.
-        read: Takes the model's output for a batch, an example and its row, and gives an answer.
-        pad_id: Fills the ids of the shorter ones.
-        batch_size: Examples at once.
-
-    Returns:
-        The answers, in the order of the examples.
+    Examples of like length share a batch. `read` takes the model's output for a batch, an example
+    and its row, and gives an answer.
     """
     order = sorted(range(len(examples)), key=lambda i: len(examples[i]["input_ids"]))
     found: dict[int, Any] = {}
@@ -263,15 +205,10 @@ def decode_tags(output: Any, example: Encoded, row: int) -> list[int]:
 
 
 def decode_span(output: Any, example: Encoded, row: int, *, max_len: int = 12) -> tuple[int, int]:
-    """Give the best span of the second text: first and last token.
+    """Give the best span of the second text: first and last token, at most `max_len` tokens.
 
-    Both ends are chosen together, so that no span ends before it starts.
-
-    Args:
-        output: With start_logits and end_logits, (B, T).
-        example: Its token_type_ids tell the two texts apart.
-        row: The example's row of the batch.
-        max_len: Most tokens of a span.
+    Both ends are chosen together, so that no span ends before it starts. The output holds
+    start_logits and end_logits, (B, T); the example's token_type_ids tell the two texts apart.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805), section 4.2.
     """

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: MIT
 """LoRA: train two thin matrices beside a frozen one.
 
-Paper: Hu et al. 2022 (arXiv:2106.09685): W = W0 + (alpha / r) B A with B (out, r) zero at the
-start and A (r, in) random, so that training begins at the pre-trained model exactly.
-
-Implemented: the layer, its place in any model whose linear layers are chosen by name, merging and
-its reverse. What an adapter holds and how two are swapped on one backbone is `trained_state` and
-`swapped_weights` of `pretrain_lab.finetuning.freezing`. Left out: embeddings and convolutions, a
-rank for each layer, weights of 4 bits (QLoRA), a scale of alpha / sqrt(r).
+Paper: Hu et al. 2022 (arXiv:2106.09685): W = W0 + (alpha / r) B A with B (out, r) zero at the start
+and A (r, in) random, so that training begins at the pre-trained model exactly. Adapters are kept
+and swapped by `trained_state` and `swapped_weights` of `pretrain_lab.finetuning.freezing`.
 """
 
 import math
@@ -18,7 +14,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 ADAPTERS = ("*.lora_a", "*.lora_b")
-"""Patterns of the trained matrices for `pretrain_lab.finetuning.freezing.train_only`."""
+"""Patterns of the trained matrices for `pretrain_lab.finetuning.freezing.freeze_except`."""
 
 
 class LoRALinear(nn.Module):
@@ -27,14 +23,9 @@ class LoRALinear(nn.Module):
     def __init__(
         self, base: nn.Linear, *, rank: int, alpha: float, dropout: float, generator: Generator
     ) -> None:
-        """Put A and B beside a layer, whose weights stay where they are.
+        """Put A (r, in) and B (out, r) beside a layer, whose weights stay where they are.
 
-        Args:
-            base: The pre-trained layer, (out, in).
-            rank: Rows of A and columns of B, r >= 1.
-            alpha: B A is multiplied by alpha / r.
-            dropout: Of the input of A, in training.
-            generator: Draws A.
+        B A is multiplied by alpha / r; dropout is that of A's input, in training.
 
         Raises:
             ValueError: rank < 1.
@@ -118,10 +109,6 @@ def set_merged(model: nn.Module, merged: bool) -> None:
 
     A merged model computes what it did, without the cost of the second path. Taking out restores
     the weights up to rounding. Train and swap adapters only while they are not merged.
-
-    Args:
-        model: With adapters; changed in place.
-        merged: What shall be.
     """
     for layer in lora_layers(model):
         layer.set_merged(merged)

@@ -3,10 +3,6 @@
 
 Papers: Devlin et al. 2019 (arXiv:1810.04805), section 3.1 and appendix A.2; Lan et al. 2020
 (ALBERT, arXiv:1909.11942), section 3.1, which asks for the order of two neighbours instead.
-
-Implemented: the pooler and a classifier on a BERT, and the loss of masked tokens plus pairs, in
-the form that `pretrain.training.fit` takes. Left out: what fine-tuning puts in the classifier's
-place (chapter 9).
 """
 
 from collections.abc import Callable
@@ -40,11 +36,7 @@ class NextSentenceBERT(nn.Module):
     """A BERT with a pooler and a classifier of pairs, beside its masked-LM head."""
 
     def __init__(self, bert: BERT, *, n_classes: int = 2) -> None:
-        """Put the two layers on a BERT, which stays what it is and is trained with them.
-
-        Args:
-            bert: Made with n_segments >= 2.
-            n_classes: Number of classes.
+        """Put the two layers on a BERT with n_segments >= 2, which is trained with them.
 
         Raises:
             ValueError: A BERT that cannot tell two segments apart.
@@ -70,17 +62,11 @@ class NextSentenceBERT(nn.Module):
     def forward(
         self, batch: Packed, *, masked_positions: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Score the tokens and the pair of every row, in one pass of the encoder.
+        """Score the tokens and the pair of every row, which starts with [CLS], in one encoder pass.
 
-        Args:
-            batch: B rows that start with [CLS].
-            masked_positions: bool (B, T), n of them True, where tokens are scored; None = all.
-
-        Returns:
-            Logits of tokens, float (n, V) or (B, T, V), and of classes, float (B, 2).
-
-        Raises:
-            ValueError: As `BERT.encode`.
+        Tokens are scored at the n True `masked_positions`, bool (B, T); None = all. Returns logits
+        of tokens, float (n, V) or (B, T, V), and of classes, float (B, 2). ValueError: as
+        `BERT.encode`.
         """
         states = self.bert.encode(batch.ids, batch.attention_mask, batch.segment_ids)
         logits = self.bert.logits(states if masked_positions is None else states[masked_positions])
@@ -88,16 +74,7 @@ class NextSentenceBERT(nn.Module):
 
 
 def pack_segments(segments: Segments, pairs: Pairs, tokenizer: SubwordTokenizer) -> Packed:
-    """Lay out drawn pairs for BERT.
-
-    Args:
-        segments: Where the pairs were drawn from.
-        pairs: n of them.
-        tokenizer: Has [CLS], [SEP] and [PAD].
-
-    Returns:
-        Ids, segment ids and padding mask, each (n, T).
-    """
+    """Lay out drawn pairs for BERT."""
     texts = zip(segments.tokens(pairs.first), segments.tokens(pairs.second), strict=True)
     roles = {name: getattr(tokenizer, name) for name in ("cls_id", "sep_id", "pad_id")}
     return pack_ids(list(texts), **roles)
@@ -111,18 +88,10 @@ def next_sentence_loss(
     pairing: str = "next",
     **masking: Any,
 ) -> Objective:
-    """Make the sum of two mean losses: of masked tokens, and of the answers about pairs.
+    """Make the objective of two mean losses: nats per selected token plus nats per pair.
 
-    Args:
-        segments: From `pretrain_lab.tasks.sentence_pairs.find_segments`.
-        tokenizer: The vocabulary of the segments.
-        batch_size: Pairs in a batch B.
-        pairing: "next" (BERT), "order" (ALBERT), or "none": true neighbours, masked tokens only.
-        masking: The three probabilities of `corrupt_mlm`.
-
-    Returns:
-        A function of a `NextSentenceBERT` and a generator; nats per selected token plus nats per
-        pair.
+    `pairing` is "next" (BERT), "order" (ALBERT), or "none": true neighbours, masked tokens only.
+    `masking` are the three probabilities of `corrupt_mlm`.
 
     Raises:
         ValueError: Another pairing.

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Sorting texts into classes: a backbone, one vector for each text, one linear layer.
+"""Classify texts: a backbone (GPT, BERT or a T5's encoder), one vector for each text, one layer.
 
 Papers: Radford et al. 2018 (GPT-1: the last state) and Devlin et al. 2019 (arXiv:1810.04805: the
 first state) for fine-tuning with one new layer; Reimers and Gurevych 2019 (arXiv:1908.10084) for
-the mean of all states.
-
-Implemented: one classifier over a GPT, a BERT or a T5's encoder; vectors of a frozen backbone;
-batches of like length; the loss. Left out: BERT's pooler, pairs of texts, several labels a text.
+the mean of all states. Left out: BERT's pooler.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,24 +19,17 @@ from pretrain.gpt import GPT
 from pretrain.objectives import Objective
 
 POOLINGS = ("mean", "first", "last")
-"""How the states of a text become one vector."""
 _POOL = 8  # batches that are drawn together, to be sorted by length
 
 
 def pool_states(states: Tensor, attention_mask: Tensor, pooling: str) -> Tensor:
-    """Make one vector of the states of each text; padding has no part in it.
+    """Make one vector, float (B, D), of the states of each text; padding has no part in it.
 
-    Args:
-        states: float (B, T, D).
-        attention_mask: bool (B, T), True = real token, padding on the right.
-        pooling: "mean" of the real tokens' states, the "first" state, or the "last" real one.
-
-    Returns:
-        float (B, D).
+    States are float (B, T, D), the mask is bool (B, T), True = real token, padding on the right.
+    `pooling` is the "mean" of the real tokens' states, the "first" state, or the "last" real one.
 
     Raises:
-        ValueError: Another pooling, shapes that differ, a mask that is not bool, or a text without
-            a real first token.
+        ValueError: Unknown pooling, shapes that differ, no bool mask, or no real first token.
     """
     if pooling not in POOLINGS:
         raise ValueError(f"expected pooling from {POOLINGS}, got {pooling!r}")
@@ -62,13 +52,9 @@ class TextClassifier(nn.Module):
     """A backbone and one new linear layer over its pooled states."""
 
     def __init__(self, backbone: Any, n_classes: int, *, pooling: str = "mean") -> None:
-        """Put an untrained layer on a backbone.
+        """Put an untrained layer on a GPT, BERT or T5, which is not copied: training changes it.
 
-        Args:
-            backbone: A GPT, a BERT or a T5, trained or not. It is not copied: training the
-                classifier changes it.
-            n_classes: Number of classes C.
-            pooling: "mean", "first" or "last"; a GPT's first state has read one token only.
+        A GPT cannot be pooled by its "first" state, which has read one token only.
 
         Raises:
             ValueError: Fewer than two classes, or a pooling that tells nothing.
@@ -89,14 +75,10 @@ class TextClassifier(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     def features(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Give one vector for each text.
+        """Give one vector for each text, float (B, D).
 
-        Args:
-            ids: int64 (B, T), token ids, padding on the right.
-            attention_mask: bool (B, T), True = real token; None = all real.
-
-        Returns:
-            float (B, D).
+        `ids` are int64 (B, T), padding on the right; the mask is bool (B, T), True = real token,
+        None = all real.
         """
         states = self.backbone.encode(ids, attention_mask)
         real = torch.ones_like(ids, dtype=torch.bool) if attention_mask is None else attention_mask
@@ -109,11 +91,7 @@ class TextClassifier(nn.Module):
 
 
 def pad_texts(texts: Sequence[Tensor], pad_id: int) -> tuple[Tensor, Tensor | None]:
-    """Put texts into a rectangle, padding on the right.
-
-    Args:
-        texts: int64 (T_i,) each, none empty.
-        pad_id: Fills the rows.
+    """Stack texts, int64 (T_i,) each, none empty, with padding on the right.
 
     Returns:
         ids, int64 (B, T), and the mask, bool (B, T), True = real token; None when all are real.
@@ -139,14 +117,8 @@ def in_batches(
 ) -> Tensor:
     """Apply a function to all texts, those of like length together, without gradients.
 
-    Args:
-        function: Maps ids (B, T) and mask (B, T) or None to rows (B, ...).
-        texts: int64 (T_i,) each.
-        pad_id: Fills the shorter rows of a batch.
-        batch_size: Texts at once.
-
-    Returns:
-        float (N, ...), in the order of the texts.
+    The function maps ids (B, T) and mask (B, T) or None to rows (B, ...); texts are int64 (T_i,)
+    each. The result is float (N, ...), in the order of the texts.
 
     Raises:
         ValueError: No text, an empty one, or batch_size < 1.
@@ -164,33 +136,14 @@ def in_batches(
 def text_features(
     backbone: Any, texts: Sequence[Tensor], *, pad_id: int, pooling: str = "mean"
 ) -> Tensor:
-    """Read texts with a frozen backbone: one vector for each.
-
-    Args:
-        backbone: A GPT, a BERT or a T5.
-        texts: int64 (T_i,) each.
-        pad_id: Fills the shorter rows of a batch.
-        pooling: "mean", "first" or "last".
-
-    Returns:
-        float (N, D), without gradients.
-    """
+    """Read texts, int64 (T_i,) each, with a frozen backbone: one vector for each, float (N, D)."""
     frozen = TextClassifier(backbone, 2, pooling=pooling)
     with eval_mode(frozen):
         return in_batches(frozen.features, texts, pad_id=pad_id)
 
 
 def predict_classes(classifier: TextClassifier, texts: Sequence[Tensor], *, pad_id: int) -> Tensor:
-    """Choose the class with the highest score for each text.
-
-    Args:
-        classifier: Read in evaluation mode.
-        texts: int64 (T_i,) each.
-        pad_id: Fills the shorter rows of a batch.
-
-    Returns:
-        int64 (N,).
-    """
+    """Choose the class with the highest score for each text, int64 (T_i,): int64 (N,)."""
     with eval_mode(classifier):
         return in_batches(classifier, texts, pad_id=pad_id).argmax(dim=-1)
 
@@ -198,17 +151,10 @@ def predict_classes(classifier: TextClassifier, texts: Sequence[Tensor], *, pad_
 def length_batches(
     lengths: Sequence[int], batch_size: int, generator: Generator
 ) -> Iterator[list[int]]:
-    """Deal out all texts once, in random order, in batches of like length.
+    """Deal out all texts once, in random order, in batches of like length: lists of their places.
 
-    Eight batches are drawn together, sorted by length, cut, and shuffled: little padding.
-
-    Args:
-        lengths: Tokens of each text.
-        batch_size: Texts in a batch B.
-        generator: Source of randomness.
-
-    Yields:
-        Places of the texts of a batch, B of them, fewer in one batch at the end of a pass.
+    Eight batches are drawn together, sorted by length, cut, and shuffled: little padding. One batch
+    at the end of a pass may be smaller.
 
     Raises:
         ValueError: batch_size < 1.
@@ -226,16 +172,9 @@ def length_batches(
 def classification_loss(
     texts: Sequence[Tensor], labels: Sequence[int], *, batch_size: int, pad_id: int
 ) -> Objective:
-    """Make the loss of a classifier on labelled texts, pass after pass.
+    """Make the objective of a classifier on labelled texts, pass after pass, for one training.
 
-    Args:
-        texts: int64 (T_i,) each.
-        labels: The class of each, 0..C-1.
-        batch_size: Texts in a batch B.
-        pad_id: Fills the shorter rows of a batch.
-
-    Returns:
-        A function of classifier and generator, for one training; mean loss in nats per text.
+    Texts are int64 (T_i,), labels 0..C-1; the loss is in mean nats per text.
 
     Raises:
         ValueError: No texts, or another number of labels.

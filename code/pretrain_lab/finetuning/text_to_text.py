@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Text to text: every task is trained by the same loss and answered by the same decoding.
 
-Paper: Raffel et al. 2020 (arXiv:1910.10683), sections 2.4 (prefixes) and 3.5.2 (mixing).
-
-Implemented: batches of `pretrain_lab.tasks.text_to_text`, a mixture of losses (span corruption,
-from `pretrain.objectives`, can be one of them), and answers as strings. Left out: proportions that
-follow the sizes of the data sets.
-
 A target is encoded with a blank before it, as a word inside a text is: with the book's
 vocabularies, "head" after a blank is another token than "head" at a text's start.
+
+Paper: Raffel et al. 2020 (arXiv:1910.10683), sections 2.4 (prefixes) and 3.5.2 (mixing).
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,15 +21,9 @@ from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 
 def encode_text(text: str, tokenizer: SubwordTokenizer, max_len: int) -> Tensor:
-    """Encode one text and close it.
+    """Encode one text and close it: int64 (T,), 1 <= T <= max_len.
 
-    Args:
-        text: Any text; an empty one gives only the end.
-        tokenizer: With an end-of-sequence id.
-        max_len: Most tokens, the end included; what is too long loses its end, never its prefix.
-
-    Returns:
-        int64 (T,), 1 <= T <= max_len.
+    What is too long loses its end, never its prefix.
 
     Raises:
         ValueError: max_len < 1.
@@ -51,16 +41,7 @@ def encode_examples(
     max_source_len: int,
     max_target_len: int,
 ) -> list[Pair]:
-    """Encode sources, and targets with a blank before them.
-
-    Args:
-        examples: The examples.
-        tokenizer: With an end-of-sequence id.
-        max_source_len: Most tokens of a source, the end included.
-        max_target_len: Most tokens of a target, the end included.
-
-    Returns:
-        One pair for each example.
+    """Encode sources, and targets with a blank before them; lengths include the closing token.
 
     Raises:
         ValueError: A length below 1.
@@ -112,14 +93,7 @@ def task_loss(
     max_source_len: int,
     max_target_len: int,
 ) -> TaskObjective:
-    """Make the objective of one task from its examples.
-
-    Args:
-        examples: Of the training split, at least one.
-        tokenizer: With padding and end-of-sequence ids.
-        batch_size: Examples in a batch B.
-        max_source_len: Most tokens of a source, the end included.
-        max_target_len: Most tokens of a target, the end included.
+    """Make the objective of one task from its training examples; lengths include the closing token.
 
     Raises:
         ValueError: No example, or a length or batch_size below 1.
@@ -169,19 +143,10 @@ def predict(
     max_new_tokens: int,
     batch_size: int = 64,
 ) -> list[str]:
-    """Answer each source greedily.
+    """Answer each source (prefix and text) greedily, with dropout off; lengths include the end.
 
-    Args:
-        model: Dropout is switched off meanwhile.
-        tokenizer: Its vocabulary.
-        sources: Prefix and text of each question.
-        max_source_len: Most tokens of a source that are read, the end included.
-        max_new_tokens: Most tokens of an answer, the end included.
-        batch_size: Questions at once.
-
-    Returns:
-        One answer for each source, without its end and the blanks around it; special tokens that
-        the model writes appear by their names.
+    An answer comes without its end and the blanks around it; special tokens that the model writes
+    appear by their names.
 
     Raises:
         ValueError: max_source_len or batch_size below 1, or max_new_tokens below 0.

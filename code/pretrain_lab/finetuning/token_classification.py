@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Giving each word of a text a class: a backbone and one linear layer over each word's last token.
+"""Classify each word of a text: a backbone and one linear layer over each word's last token.
 
 Paper: Devlin et al. 2019 (arXiv:1810.04805), section 5.3, names of persons and places by BERT; they
 read a word at its first piece. At its last piece a left-to-right model has read the whole word,
 too, so we take that one for all.
-
-Implemented: one tagger over a GPT, a BERT or a T5's encoder; the loss per word; the most probable
-class of every word. Left out: layers that forbid impossible sequences of classes.
 """
 
 from collections.abc import Sequence
@@ -24,22 +21,15 @@ from pretrain_lab.finetuning.sequence_classification import length_batches, pad_
 class Words(NamedTuple):
     """A text in tokens, and where its words end."""
 
-    ids: Tensor
-    """int64 (T,), token ids."""
-    ends: Tensor
-    """int64 (W,), place of the last token of each word."""
+    ids: Tensor  # int64 (T,), token ids
+    ends: Tensor  # int64 (W,), place of the last token of each word
 
 
 class WordTagger(nn.Module):
     """A backbone and one new linear layer over the state of each word's last token."""
 
     def __init__(self, backbone: Any, n_classes: int) -> None:
-        """Put an untrained layer on a backbone.
-
-        Args:
-            backbone: A GPT, a BERT or a T5, trained or not. It is not copied: training the tagger
-                changes it.
-            n_classes: Number of classes C.
+        """Put an untrained layer on a GPT, BERT or T5, which is not copied: training changes it.
 
         Raises:
             ValueError: Fewer than two classes.
@@ -53,14 +43,7 @@ class WordTagger(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     def forward(self, texts: Sequence[Words], pad_id: int) -> Tensor:
-        """Score the classes of all words of some texts.
-
-        Args:
-            texts: One or more.
-            pad_id: Fills the shorter rows.
-
-        Returns:
-            float (N, C), the words of the first text, then those of the second, and so on.
+        """Score the classes of all N words of some texts, one text after the other: float (N, C).
 
         Raises:
             ValueError: A text has no token or no word, or a word ends outside its text.
@@ -81,16 +64,9 @@ class WordTagger(nn.Module):
 def tagging_loss(
     texts: Sequence[Words], classes: Sequence[Sequence[int]], *, batch_size: int, pad_id: int
 ) -> Objective:
-    """Make the loss of a tagger on tagged texts, pass after pass.
+    """Make the objective of a tagger on tagged texts, pass after pass, for one training.
 
-    Args:
-        texts: The texts.
-        classes: The class of each word of each, 0..C-1.
-        batch_size: Texts in a batch B.
-        pad_id: Fills the shorter rows of a batch.
-
-    Returns:
-        A function of tagger and generator, for one training; mean loss in nats per word.
+    `classes` are those of the words of each text, 0..C-1; the loss is in mean nats per word.
 
     Raises:
         ValueError: No texts, or another number of classes than words.
@@ -119,16 +95,7 @@ def tagging_loss(
 def tag_words(
     tagger: WordTagger, texts: Sequence[Words], *, pad_id: int, batch_size: int = 64
 ) -> list[list[int]]:
-    """Choose the most probable class of every word.
-
-    Args:
-        tagger: Read in evaluation mode.
-        texts: The texts.
-        pad_id: Fills the shorter rows of a batch.
-        batch_size: Texts at once.
-
-    Returns:
-        The classes of each text, in the order of the texts.
+    """Choose the most probable class of every word, text by text, with dropout off.
 
     Raises:
         ValueError: batch_size < 1, or as `WordTagger.forward`.

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What an id of the hub names: from its local cache, else fetched once, never waited for.
 
-Implemented: one function that hands the folder of a model or a data set to a reader. The cache is
-read first and without a question to the hub; what is missing is fetched with a short time limit;
-if that fails, one sentence says what to fetch and how. Left out: private models, other revisions
-than the main one, a cache that was changed by hand.
+The cache is read first and without a question to the hub; what is missing is fetched with a short
+time limit; if that fails, one sentence says what to fetch and how.
 """
 
 import os
@@ -37,16 +35,8 @@ def from_hub(
     """Read a model or a data set from the cache, and fetch it only if that fails.
 
     The cache's folder is read as any folder is: with an id, `transformers` would ask the hub for
-    files that a model may have, whatever it is told.
-
-    Args:
-        hub_id: Such as "google-bert/bert-base-uncased".
-        read: Makes the result of the folder; OSError: something is missing there.
-        files: Patterns of what to fetch.
-        kind: "model" or "dataset".
-
-    Returns:
-        What `read` made.
+    files that a model may have, whatever it is told. `read` raises OSError where something is
+    missing; `files` are patterns of what to fetch; `kind` is "model" or "dataset".
 
     Raises:
         StandInError: Neither cache nor hub has it, or the hub does not answer.

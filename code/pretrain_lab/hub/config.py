@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Hugging Face's config.json and the options of our classes, translated both ways.
 
-Implemented: a check of every option that changes what a model computes. What our classes cannot
-represent is refused by name and value. Left out: options of generation and of other tasks' heads,
-which are ignored.
+What our classes cannot represent is refused by name and value; options of generation and of other
+tasks' heads are ignored.
 """
 
 from collections.abc import Mapping
@@ -16,13 +15,7 @@ from pretrain_lab.hub.name_tables import FAMILIES
 
 
 def family_of(model: nn.Module) -> ArchitectureMap:
-    """Find the family of one of our models.
-
-    Args:
-        model: A BERT, GPT or T5 of this book.
-
-    Returns:
-        Its tables.
+    """Find the family of a BERT, GPT or T5 of this book.
 
     Raises:
         ValueError: It is something else.
@@ -37,14 +30,10 @@ def family_of(model: nn.Module) -> ArchitectureMap:
 def read_config(
     config: Mapping[str, Any], *, dropout: float | None = None
 ) -> tuple[ArchitectureMap, dict[str, Any]]:
-    """Translate a Hugging Face configuration, and refuse what our classes cannot represent.
+    """Translate a config.json, and refuse what our classes cannot represent.
 
-    Args:
-        config: Content of a config.json; options that change nothing in a forward pass are ignored.
-        dropout: Probability of dropout; None = theirs, which must then be one value.
-
-    Returns:
-        The family, and the options of our class: family.config(**options).
+    Options that change nothing in a forward pass are ignored. `dropout` None keeps theirs, which
+    must then be one value. Returns the family and options for `family.config(**options)`.
 
     Raises:
         ValueError: Another architecture, or an option that ours does not have; the message names
@@ -102,14 +91,7 @@ def _option(name: str, value: Any, default: Any) -> Any:
 
 
 def write_config(model: Any, *, with_head: bool = True) -> dict[str, Any]:
-    """Describe one of our models as a Hugging Face configuration.
-
-    Args:
-        model: A BERT, GPT or T5 of this book.
-        with_head: Whether it has the head.
-
-    Returns:
-        What its config.json holds.
+    """Describe a BERT, GPT or T5 of this book as a Hugging Face configuration.
 
     Raises:
         ValueError: Hugging Face's class has no such model; the message names option and value.

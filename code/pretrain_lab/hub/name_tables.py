@@ -2,10 +2,8 @@
 """The tables: BERT, GPT-2 and T5 in this book's names and in Hugging Face's.
 
 Papers: Devlin et al. 2019 (arXiv:1810.04805); Radford et al. 2019 (GPT-2); Raffel et al. 2020
-(arXiv:1910.10683). The other names are those of Hugging Face's `transformers`.
-
-Implemented: every parameter and every option of the three families, each written once. Left out:
-families that our classes cannot represent (RoBERTa counts positions from 2, Llama rotates them).
+(arXiv:1910.10683). Left out: families that our classes cannot represent (RoBERTa counts positions
+from 2, Llama rotates them).
 """
 
 from pretrain.bert import BERT, BERTConfig

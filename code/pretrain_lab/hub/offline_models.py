@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Models asked for by their hub id: the named ones with a connection, packaged ones without.
 
-Implemented: one function that gives a model of `transformers` and its tokeniser. With
-PRETRAIN_ONLINE=1 they are the named ones, from the hub's local cache or from the hub. Otherwise a
-packaged model stands in for them, and a line says which one and how it differs, so that the same
-code runs in both cases and nobody takes one model for the other. Left out: weights that are not
-safetensors (or GGUF), models whose files hold code, quantised loading.
+With PRETRAIN_ONLINE=1 they are the named ones, from the hub's local cache or from the hub.
+Otherwise a packaged model stands in for them, and a line says which one and how it differs, so that
+the same code runs in both cases and nobody takes one model for the other.
 """
 
 import json
@@ -78,14 +76,10 @@ _SPECIALS = ("pad", "unk", "cls", "sep", "mask", "eos")
 class Loaded(NamedTuple):
     """What `load_hub_model` gives."""
 
-    model: Any
-    """Of `transformers`, float32, in evaluation mode, on the CPU."""
-    tokenizer: Any
-    """Adds special tokens by itself, and has a padding token."""
-    about: str
-    """One line: the id, or what stands in for it."""
-    is_named: bool
-    """True = the named model itself."""
+    model: Any  # of `transformers`, float32, in evaluation mode, on the CPU
+    tokenizer: Any  # adds special tokens by itself, and has a padding token
+    about: str  # one line: the id, or what stands in for it
+    is_named: bool  # True = the named model itself
 
 
 def load_hub_model(
@@ -106,9 +100,6 @@ def load_hub_model(
         fallback: A key of STAND_INS; None chooses by the id.
         report: Told the line; None = nobody.
         options: Passed to `from_pretrained`, such as num_labels=2.
-
-    Returns:
-        Model, tokeniser, the line, and whether the model is the named one.
 
     Raises:
         ValueError: Another task or stand-in, or a stand-in that cannot do the task.

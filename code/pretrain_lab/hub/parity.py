@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """How far our model is from another implementation, from its layers to one training step.
 
-Implemented: the agreement ladder. Two models with the same weights read the same batch; their
-attention layers, blocks, logits, loss, gradients and updated parameters are compared number by
-number. Left out: copying the weights, see `pretrain_lab.hub.weights`.
+The agreement ladder: two models with the same weights read the same batch, and what they compute is
+compared number by number. `pretrain_lab.hub.weights` copies the weights.
 """
 
 import copy

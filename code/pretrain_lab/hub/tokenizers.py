@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The tokenisers that published models were trained with, from the packages that the book fetches.
 
-Implemented: the WordPiece vocabulary of bert-base-uncased (it comes with all-MiniLM-L6-v2, which
-uses the same one) and the byte-level BPE of SmolLM2, read from the header of its GGUF file. Left
-out: the weights, chat templates, and those of a GGUF file's parts that hold no vocabulary.
+The WordPiece vocabulary of bert-base-uncased comes with all-MiniLM-L6-v2, which uses the same one;
+the byte-level BPE of SmolLM2 is read from the header of its GGUF file.
 """
 
 import struct
@@ -22,14 +21,9 @@ _CONTROL = 3  # token_type of special tokens
 
 
 def load_published_tokenizer(name: str) -> SubwordTokenizer:
-    """Load the tokeniser of a published model.
+    """Load the tokeniser "bert-base-uncased" or "smollm2".
 
-    Args:
-        name: "bert-base-uncased" or "smollm2".
-
-    Returns:
-        The tokeniser. BERT's lower-cases, strips accents and forgets blanks, so it does not give
-        texts back.
+    BERT's lower-cases, strips accents and forgets blanks, so it does not give texts back.
 
     Raises:
         ValueError: Another name.
@@ -46,12 +40,6 @@ def load_published_tokenizer(name: str) -> SubwordTokenizer:
 
 def byte_level_tokenizer(header: dict[str, Any]) -> SubwordTokenizer:
     """Build the byte-level BPE that a GGUF header describes, numbers cut into single digits.
-
-    Args:
-        header: As `read_gguf_header` gives it.
-
-    Returns:
-        The tokeniser.
 
     Raises:
         ValueError: The header describes another kind of tokeniser.
@@ -74,13 +62,7 @@ def byte_level_tokenizer(header: dict[str, Any]) -> SubwordTokenizer:
 
 
 def read_gguf_header(path: Path) -> dict[str, Any]:
-    """Read the key-value pairs at the start of a GGUF file.
-
-    Args:
-        path: The file, version 2 or 3.
-
-    Returns:
-        The pairs; the tensors behind them are not read.
+    """Read the key-value pairs at the start of a GGUF file, version 2 or 3, not the tensors.
 
     Raises:
         ValueError: The file is no GGUF file, or it ends too early.

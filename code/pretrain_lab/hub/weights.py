@@ -4,11 +4,9 @@
 Papers: Devlin et al. 2019 (arXiv:1810.04805); Radford et al. 2019 (GPT-2); Raffel et al. 2020
 (arXiv:1910.10683).
 
-Implemented: `from_pretrained` for folders and hub ids of the BERT, GPT-2 and T5 families, from
-safetensors alone, and `to_huggingface` back. Options, names and shapes are checked before the
-first number is taken, so a model is loaded whole or not at all. `transformers` is never imported.
-
-Left out: tokenisers, quantised weights, heads of other tasks, the pooler of BERT (reported).
+Weights come from safetensors alone. Options, names and shapes are checked before the first number
+is taken, so a model is loaded whole or not at all. `transformers` is never imported. Left out:
+quantised weights, heads of other tasks, the pooler of BERT (reported).
 """
 
 import re
@@ -44,18 +42,15 @@ def from_pretrained(
 ) -> Any:
     """Build our model with the weights of a Hugging Face checkpoint.
 
-    A BERT checkpoint without masked-LM head gives a model whose `encode` works and whose head is
-    `NoHead`. Half precision becomes float32, which holds it exactly; float64 stays.
+    The BERT, GPT or T5 is in evaluation mode, on the CPU. A BERT checkpoint without masked-LM head
+    gives a model whose `encode` works and whose head is `NoHead`. Half precision becomes float32,
+    which holds it exactly; float64 stays.
 
     Args:
         path_or_id: A folder with config.json and model.safetensors (or its shards and their
             index), or the id of a repository on huggingface.co, which is then downloaded.
         dropout: Probability of dropout in training; None = the checkpoint's.
-        report: Told which tensors our class has no place for, in one line; not called when every
-            tensor is used.
-
-    Returns:
-        BERT, GPT or T5, in evaluation mode, on the CPU.
+        report: Told in one line, if at all, which tensors our class has no place for.
 
     Raises:
         FileNotFoundError: No such folder.
@@ -92,14 +87,8 @@ def to_huggingface(
     """Express one of our models in Hugging Face's names, and write it if a folder is given.
 
     A BERT without segments becomes one with a single segment, whose vector is zero. A BERT whose
-    head is `NoHead` becomes a BertModel without pooler (`add_pooling_layer=False` there).
-
-    Args:
-        model: A BERT, GPT or T5 of this book.
-        folder: Where config.json and model.safetensors go, for `transformers` to load.
-
-    Returns:
-        The configuration and the tensors, copies of the model's.
+    head is `NoHead` becomes a BertModel without pooler (`add_pooling_layer=False` there). Returns
+    the configuration and copies of the tensors; a folder gets config.json and model.safetensors.
 
     Raises:
         ValueError: Hugging Face's class has no such model; the message names option and value.

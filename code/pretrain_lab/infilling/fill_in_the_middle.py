@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Fill in the middle with a GPT: change the order of a text's parts, and nothing else.
 
-Paper: Bavarian et al. 2022 (arXiv:2207.14255).
-
-Implemented: the paper's two orders and the way back, the score of a given middle, random cuts,
-batches that mix plain and transformed windows, and the objective that `pretrain.training.fit`
-takes. The model, its mask and its loss are those of any GPT: each token is predicted from the ones
-before it, but now the suffix is one of them. Left out: cuts inside a token, documents of their own
-(our windows are cut from one long text), mixing both orders.
-
 "psm"  <prefix> a b <suffix> e f <middle> c d <end>    the middle goes to the end
 "spm"  <prefix><suffix> e f <middle> a b c d <end>     the suffix goes to the front, and the middle
                                                        follows its prefix as it always did
+
+Paper: Bavarian et al. 2022 (arXiv:2207.14255). Left out: cuts inside a token, documents of their
+own (our windows are cut from one long text), mixing both orders.
 """
 
 from dataclasses import dataclass
@@ -28,14 +23,10 @@ from pretrain_lab.scoring.spans import check_span, gpt_span_log_probs
 class Markers(NamedTuple):
     """Ids that no text holds; any special tokens will do, such as three sentinels."""
 
-    prefix: int
-    """Stands before the prefix, and says that the text is transformed."""
+    prefix: int  # stands before the prefix, and says that the text is transformed
     suffix: int
-    """Stands before the suffix."""
-    middle: int
-    """Stands before the middle, and in "spm" before prefix and middle."""
-    end: int
-    """Closes the middle, so that a reader knows where to stop."""
+    middle: int  # stands before the middle, and in "spm" before prefix and middle
+    end: int  # closes the middle, so that a reader knows where to stop
 
 
 N_MARKERS = len(Markers._fields)
@@ -47,15 +38,7 @@ def move_middle(
 ) -> Tensor:
     """Write the three parts of a text with their markers, so that the middle comes last.
 
-    Args:
-        ids: int64 (..., L), texts without markers, all cut at the same places.
-        start: Place where the middle starts, 0..L.
-        end: Place after its last token, start..L.
-        markers: The four ids.
-        order: "psm" or "spm".
-
-    Returns:
-        int64 (..., L + 4).
+    All texts, int64 (..., L), are cut before `start` and before `end`. Returns int64 (..., L + 4).
 
     Raises:
         ValueError: Cuts outside the text, markers in it, another order, or no axis L.
@@ -83,14 +66,9 @@ def move_middle(
 
 
 def restore_middle(ids: Tensor, markers: Markers) -> Tensor:
-    """Put the parts back: the text that `move_middle` was given, in either order.
+    """Put the parts back: the text int64 (L,) that `move_middle` was given, in either order.
 
-    Args:
-        ids: int64 (T,), transformed; the end marker may be missing, as in what a model wrote.
-        markers: The four ids.
-
-    Returns:
-        int64 (L,).
+    `ids` are int64 (T,); the end marker may be missing, as in what a model wrote.
 
     Raises:
         ValueError: ids is not (T,), or the markers are not there, in their order, each once.
@@ -116,18 +94,10 @@ def middle_log_probs(
 ) -> Tensor:  # fmt: skip
     """Score the true middle of texts, given what stands on both of its sides.
 
-    Args:
-        model: A GPT trained with `FillInTheMiddleLM`; dropout is switched off meanwhile.
-        windows: int64 (N, L); the model reads L + 3 tokens.
-        start: First place of the middle.
-        end: Place after the last one.
-        markers: The four ids.
-        order: The one that the model was trained on.
-        batch_size: Rows at once.
-
-    Returns:
-        float (N, n + 1), n = end - start: log P of each token given both sides and the middle so
-        far, and in the last column of the end after all of them, in nats.
+    The middle is start..end - 1 of windows, int64 (N, L), of which a GPT trained with
+    `FillInTheMiddleLM` in this order reads L + 3 tokens. Returns float (N, n + 1), n = end - start:
+    log P of each token given both sides and the middle so far, and in the last column of the end
+    after all of them, in nats.
 
     Raises:
         ValueError: The middle does not lie inside the window, or markers in the text.
@@ -139,28 +109,15 @@ def middle_log_probs(
 
 
 def check_order(order: str) -> None:
-    """Refuse what is no order of the parts.
-
-    Args:
-        order: "psm" or "spm".
-
-    Raises:
-        ValueError: It is neither.
-    """
+    """Raise ValueError for what is neither "psm" nor "spm"."""
     if order not in ORDERS:
         raise ValueError(f"expected an order from {ORDERS}, got {order!r}")
 
 
 def random_cuts(batch_size: int, seq_len: int, *, generator: Generator) -> Tensor:
-    """Choose where the middle of each text starts and ends: two places, uniform, in order.
+    """Choose where the middle of each text starts and ends: two places in 0..seq_len, int64 (B, 2).
 
-    Args:
-        batch_size: Number of texts B.
-        seq_len: Length L of each, in tokens.
-        generator: Source of randomness.
-
-    Returns:
-        int64 (B, 2), each in 0..L; prefix, middle or suffix may be empty.
+    They are uniform and in order; prefix, middle or suffix may be empty.
 
     Raises:
         ValueError: A size below 0.
@@ -176,25 +133,15 @@ def random_cuts(batch_size: int, seq_len: int, *, generator: Generator) -> Tenso
 def fim_batch(
     windows: Tensor, markers: Markers, *, fim_prob: float, generator: Generator, order: str = "psm"
 ) -> Tensor:
-    """Transform some windows and leave the others, all of one length.
+    """Transform some windows, int64 (B, T), and leave the others, all of one length T > 4.
 
     A transformed window gives up its last four tokens to the markers. Its first half at least, up
     to a random place, is transformed; the rest follows as it is. If the end always stood in the
     last position, a model would learn to stop there, and not where the middle meets the suffix.
-
-    Args:
-        windows: int64 (B, T), T > 4, plain text.
-        markers: The four ids.
-        fim_prob: Probability that a window is transformed.
-        generator: Source of randomness.
-        order: "psm" or "spm".
-
-    Returns:
-        int64 (B, T).
+    `fim_prob` is the probability that a window is transformed.
 
     Raises:
-        ValueError: fim_prob outside [0, 1], windows too short, markers in the text, or another
-            order.
+        ValueError: fim_prob outside [0, 1], short windows, markers in the text, or another order.
     """
     check_order(order)
     if not 0.0 <= fim_prob <= 1.0 or windows.dim() != 2 or windows.shape[1] <= N_MARKERS:

@@ -3,12 +3,7 @@
 
 Papers: Clark et al. 2019 (arXiv:1906.04341) for heads that follow positions, delimiters and words;
 Olsson et al. 2022 (arXiv:2209.11895) for induction heads; Westfall & Young 1993 for the largest of
-many statistics under permutation.
-
-Implemented: relations as boolean masks over query and key; the mean weight that a head puts on
-them; and the largest such mean over all heads when the relation is permuted, which is what a
-search finds where nothing is. Left out: relations that need a parse, and what a head's weight
-does to the output (weights are not effects).
+many statistics under permutation. A head's weights are not its effects on the output.
 """
 
 from collections.abc import Sequence
@@ -26,29 +21,20 @@ POSITIONAL = ("previous", "next", "first", "last", "induction")
 class Rows(NamedTuple):
     """Token rows of equal length and what is known of each token."""
 
-    ids: Tensor
-    """int64 (B, T)."""
-    is_mark: Tensor
-    """bool (B, T), True = a punctuation mark."""
-    is_heading: Tensor
-    """bool (B, T), True = part of a speaker's heading."""
+    ids: Tensor  # int64 (B, T)
+    is_mark: Tensor  # bool (B, T), True = a punctuation mark
+    is_heading: Tensor  # bool (B, T), True = part of a speaker's heading
 
 
 class Found(NamedTuple):
     """The best head of a search and how much of its score chance explains."""
 
-    layer: int
-    """From 1."""
-    head: int
-    """From 1."""
-    score: float
-    """Mean weight on the relation, on rows that the search did not use."""
-    search_score: float
-    """The same on the rows of the search, where the head was chosen."""
-    null_high: float
-    """95 % of permuted relations give no head of the model a larger score on the fresh rows."""
-    p_value: float
-    """Share of permuted relations whose best head reaches `score`, itself counted."""
+    layer: int  # from 1
+    head: int  # from 1
+    score: float  # mean weight on the relation, on rows that the search did not use
+    search_score: float  # the same on the rows of the search, where the head was chosen
+    null_high: float  # 95 % of permuted relations give no head a larger score on the fresh rows
+    p_value: float  # share of permuted relations whose best head reaches `score`, itself counted
 
 
 def relation_mask(relation: str, rows: Rows, *, causal: bool) -> Tensor:
@@ -92,11 +78,7 @@ def relation_mask(relation: str, rows: Rows, *, causal: bool) -> Tensor:
 
 
 def reachable(seq_len: int, *, causal: bool) -> Tensor:
-    """Say which keys each query may read at all, bool (T, T).
-
-    Args:
-        seq_len: Length T.
-        causal: Whether keys behind the query are out of reach.
+    """Say which keys each query may read, bool (T, T): with `causal`, none behind it.
 
     Raises:
         ValueError: seq_len < 1.
@@ -105,14 +87,10 @@ def reachable(seq_len: int, *, causal: bool) -> Tensor:
 
 
 def head_scores(maps: Tensor, mask: Tensor) -> Tensor:
-    """Average over the queries the weight that falls on the relation's keys.
+    """Average over the queries the weight that falls on the relation's keys: float (N, H), in 0..1.
 
-    Args:
-        maps: float (N, B, H, T, T), attention weights of N layers.
-        mask: bool (B, T, T). Queries without a key in it are left out.
-
-    Returns:
-        float (N, H), in 0..1.
+    `maps` are attention weights of N layers, float (N, B, H, T, T); queries without a key in the
+    mask, bool (B, T, T), are left out.
 
     Raises:
         ValueError: No query has a key.
@@ -129,22 +107,12 @@ def null_scores(
     maps: Tensor, mask: Tensor, *, positional: bool, causal: bool, n_draws: int,
     generator: Generator,
 ) -> Tensor:  # fmt: skip
-    """Permute the relation many times and keep the best head's score of each.
+    """Permute the relation many times; keep the largest score over all heads, float (n_draws,).
 
-    A positional relation is permuted by giving each query another key, drawn from those that it
-    may read. Any other relation is taken from another row: places and numbers of keys stay as they
-    are in real text, and only the tie to what this row says is cut.
-
-    Args:
-        maps: float (N, B, H, T, T).
-        mask: bool (B, T, T), the relation.
-        positional: Which of the two permutations.
-        causal: Whether keys behind the query are out of reach.
-        n_draws: Number of permutations.
-        generator: Of the draws.
-
-    Returns:
-        float (n_draws,), the largest score over all heads.
+    A positional relation is permuted by giving each query another key, drawn from those that it may
+    read. Any other relation is taken from another row: places and numbers of keys stay as they are
+    in real text, and only the tie to what this row says is cut. Maps are float (N, B, H, T, T), the
+    relation's mask is bool (B, T, T).
 
     Raises:
         ValueError: No permutation, no query with a key that it may read, or one row alone, which
@@ -190,21 +158,11 @@ def search_heads(
     relation: str, search: tuple[Rows, Tensor], fresh: tuple[Rows, Tensor], *, causal: bool,
     generator: Generator, n_draws: int = 999,
 ) -> Found:  # fmt: skip
-    """Choose the best head on some rows and judge it on others.
+    """Choose the best head on the rows `search` and judge it, with its null, on other rows.
 
-    Args:
-        relation: As in `relation_mask`.
-        search: Rows, and their attention weights (N, B, H, T, T): the head is chosen here.
-        fresh: Rows of other texts and their weights: score and null are taken here.
-        causal: Whether the model reads from left to right.
-        generator: Of the permutations.
-        n_draws: Number of permutations.
-
-    Returns:
-        The head with its scores and null.
-
-    Raises:
-        ValueError: As `relation_mask`, `head_scores` and `null_scores`.
+    Both hold rows and their attention weights (N, B, H, T, T); `fresh` rows are of other texts, and
+    relations are those of `relation_mask`. ValueError: as `relation_mask`, `head_scores`,
+    `null_scores`.
     """
     scores = head_scores(search[1], relation_mask(relation, search[0], causal=causal))
     layer, head = divmod(int(scores.argmax()), scores.shape[1])
@@ -224,14 +182,7 @@ def repeated_rows(
 ) -> Rows:
     """Draw rows whose second half repeats the first: random tokens, so only copying can predict.
 
-    Args:
-        token_ids: Ids to draw from, uniformly.
-        n_rows: Number of rows B.
-        half_len: Tokens in each half.
-        generator: Of the tokens.
-
-    Returns:
-        Rows of 2 * half_len tokens without marks and headings.
+    Ids are drawn uniformly; the rows have 2 * half_len tokens and neither marks nor headings.
 
     Raises:
         ValueError: No id to draw from, or a size below 0.

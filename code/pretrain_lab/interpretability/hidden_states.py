@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What stands inside an encoder or decoder: the states after each layer, and who attends to whom.
 
-Implemented: states and attention weights of this book's BERT and GPT, layer by layer; words cut
-into tokens one by one, so that a word's states can be found again; pooling of a text's states into
-one vector. Published encoders come in through `pretrain_lab.hub.weights`. Left out: T5, and the
-inner parts of a layer.
+Published encoders come in through `pretrain_lab.hub.weights`. Left out: T5, and the inner parts of
+a layer.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,12 +22,10 @@ POOLINGS = ("first", "last", "mean", "last four layers")
 def hidden_states_and_attentions(
     model: BERT | GPT, ids: Tensor, attention_mask: Tensor | None = None
 ) -> tuple[Tensor, list[Tensor]]:
-    """Run a model block by block and keep what it computes.
+    """Run a model, in evaluation mode, block by block and keep what it computes.
 
-    Args:
-        model: In evaluation mode.
-        ids: int64 (B, T).
-        attention_mask: bool (B, T), True = real token; None = all real. Padding on the right.
+    `ids` are int64 (B, T), padding on the right; the mask is bool (B, T), True = real token,
+    None = all real.
 
     Returns:
         States float (N + 1, B, T, D): the embeddings, then the output of each block; the last ones
@@ -59,11 +55,8 @@ def encode_words(
 ) -> tuple[list[int], list[int]]:
     """Turn words into tokens one word at a time, so that it is known which belong together.
 
-    For tokenisers whose tokens do not cross words this gives the ids of the whole text.
-
-    Args:
-        encode: Turns a text into ids, without special tokens.
-        words: Words of a text; every one but the first is encoded with a blank before it.
+    Every word but the first is encoded with a blank before it. For tokenisers whose tokens do not
+    cross words this gives the ids of the whole text.
 
     Returns:
         The ids, and for each word the index of its last token: the only place where a model that
@@ -84,14 +77,7 @@ def encode_words(
 
 
 def pad_rows(rows: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:
-    """Bring rows of ids to one length.
-
-    Args:
-        rows: B rows, none empty.
-        pad_id: Fills them up on the right.
-
-    Returns:
-        Ids int64 (B, T), and bool (B, T), True = real token.
+    """Pad B rows of ids on the right: int64 (B, T), and bool (B, T), True = real token.
 
     Raises:
         ValueError: No row, or an empty one.
@@ -105,21 +91,15 @@ def pad_rows(rows: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor
 
 
 def pool(states: Tensor, real: Tensor, how: str) -> Tensor:
-    """Make one vector of a text's states.
+    """Make one vector of a text's states, float (B, D), or (B, 4 D) for the last four layers.
 
-    Args:
-        states: float (N + 1, B, T, D), of our models or of `transformers`.
-        real: bool (B, T), True = real token. Padding on the right.
-        how: One of POOLINGS: the last layer at the first token ([CLS] in BERT), at the last real
-            token, or averaged over the real tokens; or the averages of the last four layers side
-            by side.
-
-    Returns:
-        float (B, D), or (B, 4 D) for the last four layers.
+    States are float (N + 1, B, T, D), of our models or of `transformers`; `real` is bool (B, T),
+    True = real token, padding on the right. POOLINGS are the last layer at the first token ([CLS]
+    in BERT), at the last real token, or averaged over the real tokens; or the averages of the last
+    four layers side by side.
 
     Raises:
-        ValueError: Another name, shapes that differ, a text without a real token, or fewer than
-            four layers.
+        ValueError: Unknown pooling, wrong shapes, no real token, or fewer than four layers.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805), section 5.3, for the last four layers. differs:
         averaged over a text, not one token.

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Linear probes on frozen states, with the control tasks that say how much the probe itself learns.
 
+A probe is a ridge regression onto one-hot labels, whose strength is chosen on validation data.
 Papers: Alain & Bengio 2016 (arXiv:1610.01644) for linear probes; Hewitt & Liang 2019
 (arXiv:1909.03368) for control tasks and selectivity.
-
-Implemented: ridge regression onto one-hot labels, whose strength is chosen on validation data; it
-has one solution, the same on every machine, and all strengths come from one decomposition. Control
-labels that belong to types of input, and selectivity. Left out: probes with hidden layers.
 """
 
 from collections.abc import Sequence
@@ -23,12 +20,9 @@ STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 class Probe(NamedTuple):
     """A linear map from states to scores of classes."""
 
-    mean: Tensor
-    """float64 (D,), subtracted first."""
-    weight: Tensor
-    """float64 (D, C)."""
-    bias: Tensor
-    """float64 (C,)."""
+    mean: Tensor  # float64 (D,), subtracted first
+    weight: Tensor  # float64 (D, C)
+    bias: Tensor  # float64 (C,)
 
     def scores(self, states: Tensor) -> Tensor:
         """Score the classes of states (n, D); gives float64 (n, C)."""
@@ -42,12 +36,8 @@ class Probe(NamedTuple):
 def fit_probe(train: tuple[Tensor, Tensor], validation: tuple[Tensor, Tensor]) -> Probe:
     """Fit one probe for each strength and keep the one that is best on validation data.
 
-    Args:
-        train: States float (n, D) and labels int64 (n,), the classes counting from 0.
-        validation: The same, of other plays or films.
-
-    Returns:
-        The best probe; of equally good ones the most regularised.
+    Both data sets are states, float (n, D), and labels, int64 (n,) from 0 on. Of equally good
+    probes the most regularised is kept.
 
     Raises:
         ValueError: A validation label that training does not have, other numbers of labels, no
@@ -89,18 +79,11 @@ def _check_part(states: Tensor, labels: Tensor, width: torch.Size, n_classes: in
 def control_labels(
     types: Sequence[Sequence[str]], n_classes: int, *, generator: Generator
 ) -> list[Tensor]:
-    """Draw one label for each type of input, the same wherever the type occurs.
+    """Draw one label for each type of input, wherever it occurs: int64 (n,) for each split.
 
     A probe can only learn such labels by heart, so its accuracy on them says how much of the
-    accuracy on the real task it could owe to its memory for words.
-
-    Args:
-        types: One list for each split: the type of each item, such as its word.
-        n_classes: Number of classes of the real task.
-        generator: Of the labels.
-
-    Returns:
-        int64 (n,) for each split, uniform over 0..n_classes-1.
+    accuracy on the real task it could owe to its memory for words. `types` lists, for each split,
+    the type of each item, such as its word. Labels are uniform over 0..n_classes-1.
 
     Raises:
         ValueError: n_classes < 1.

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Which pronoun does a model expect after a word? A probe of ours, with its own controls.
 
-Papers: Kurita et al. 2019 (arXiv:1906.07337) for blanks filled by a masked model; Nangia et al.
-2020 (arXiv:2010.00133) for pairs of sentences that differ in what they say of a group.
-
-Implemented: templates and words of ours, written before any model was asked; the lean of a word
-for a masked model; the difference of two groups of words with an interval and a permutation test.
-Left out: other languages, other pronouns, and what a model does to people when it is used.
+Templates and words were written before any model was asked. Papers: Kurita et al. 2019
+(arXiv:1906.07337) for blanks filled by a masked model; Nangia et al. 2020 (arXiv:2010.00133) for
+pairs of sentences that differ in what they say of a group.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,15 +49,10 @@ def sentences(word: str, pronoun: str) -> list[str]:
 
 
 def blank_leans(model: Any, tokenizer: Any, words: Sequence[str]) -> dict[str, list[float]]:
-    """Ask a masked model for the pronoun after each word, in each template.
+    """Ask a BERT for the pronoun after each word, in each template.
 
-    Args:
-        model: A BERT.
-        tokenizer: Its vocabulary; both pronouns are single tokens of it.
-        words: What the sentences are about.
-
-    Returns:
-        For each word and template, log P(she) - log P(he) in nats; above 0 = towards "she".
+    Both pronouns must be tokens of its vocabulary. The lean is log P(she) - log P(he) in nats;
+    above 0 = towards "she".
     """
     she, he = (tokenizer.encode(pronoun) for pronoun in PRONOUNS)
     found: dict[str, list[float]] = {}
@@ -83,24 +75,15 @@ class Gap:
 
     mean: float
     low: float
-    high: float
-    """95 % interval, words of each group resampled."""
-    chance: float
-    """Share of random regroupings whose gap is at least as large, in either direction."""
-    templates: tuple[float, ...]
-    """The gap in each template alone."""
+    high: float  # 95 % interval, words of each group resampled
+    chance: float  # share of random regroupings whose gap is at least as large, in either direction
+    templates: tuple[float, ...]  # the gap in each template alone
 
 
 def compare_groups(
     leans: Mapping[str, Sequence[float]], first: Sequence[str], second: Sequence[str], *, seed: int
 ) -> Gap:
-    """Compare the leans of two groups of words.
-
-    Args:
-        leans: Of every word of both groups, one number a template.
-        first: Words of one group.
-        second: Words of the other, none of the first.
-        seed: Of the resampling.
+    """Compare the leans of two groups of words, one number for each word and template.
 
     Raises:
         ValueError: A word is in both groups.

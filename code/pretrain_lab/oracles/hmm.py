@@ -3,11 +3,6 @@
 
 Papers: Rabiner 1989 (Proceedings of the IEEE 77:257-286) for hidden Markov models and the scaled
 forward-backward algorithm.
-
-Implemented: the source, random ones with adjustable structure, samples, and the two messages from
-which every posterior follows. What follows from them for each training objective is in
-`pretrain_lab.oracles.optimal_losses` and `pretrain_lab.oracles.optimal_span_losses`. Left out:
-learning a source from text.
 """
 
 import math
@@ -20,10 +15,8 @@ from torch import Generator, Tensor
 class Forward(NamedTuple):
     """What `HiddenMarkovSource.forward` returns."""
 
-    predicted: Tensor
-    """float64 (B, T + 1, S): P(state at t | evidence before t), t = T included."""
-    log_probs: Tensor
-    """float64 (B, T): log P(evidence at t | evidence before t), nats."""
+    predicted: Tensor  # float64 (B, T + 1, S): P(state at t | evidence before t), t = T included
+    log_probs: Tensor  # float64 (B, T): log P(evidence at t | evidence before t), nats
 
 
 class HiddenMarkovSource:
@@ -70,15 +63,7 @@ class HiddenMarkovSource:
         return self.emission.shape[1]
 
     def sample(self, n: int, seq_len: int, *, generator: Generator) -> Tensor:
-        """Draw sequences.
-
-        Args:
-            n: Number of sequences.
-            seq_len: Length T of each, in symbols.
-            generator: Source of randomness.
-
-        Returns:
-            int64 (n, T), symbols in 0..V - 1.
+        """Draw sequences of symbols in 0..V - 1, int64 (n, seq_len).
 
         Raises:
             ValueError: n < 1 or seq_len < 1.
@@ -94,16 +79,12 @@ class HiddenMarkovSource:
         return torch.multinomial(rows, 1, generator=generator).view(n, seq_len)
 
     def evidence(self, symbols: Tensor) -> Tensor:
-        """Say how well each state explains each symbol.
+        """Say how well each state explains each symbol: P(symbol | state), float64 (B, T, S).
 
-        Args:
-            symbols: int64 (B, T), in 0..V - 1.
-
-        Returns:
-            float64 (B, T, S), P(symbol | state). Set a position to 1 where the symbol is unknown.
+        Symbols are int64 (B, T). Set the evidence of a position to 1 where the symbol is unknown.
 
         Raises:
-            ValueError: symbols is not (B, T) with B, T >= 1, or holds something else.
+            ValueError: symbols is not (B, T) with B, T >= 1, or not in 0..V - 1.
         """
         if symbols.dim() != 2 or not symbols.numel() or symbols.is_floating_point():
             raise ValueError(
@@ -118,12 +99,8 @@ class HiddenMarkovSource:
     def forward(self, evidence: Tensor) -> Forward:
         """Read from the left: what is known of each state before its own evidence.
 
-        Args:
-            evidence: float64 (B, T, S), P(what is observed at t | state at t), any factor.
-
-        Returns:
-            The predicted states, and log P of each piece of evidence given those before it. Their
-            sum over t is the log-probability of all of it.
+        `evidence` is float64 (B, T, S), P(what is observed at t | state at t), up to any factor.
+        The sum of the `log_probs` over t is the log-probability of all of it.
 
         Raises:
             ValueError: The evidence has probability 0, or is not (B, T, S) with T >= 1.
@@ -142,13 +119,10 @@ class HiddenMarkovSource:
     def backward(self, evidence: Tensor) -> Tensor:
         """Read from the right: how well each state explains all evidence after it.
 
-        Args:
-            evidence: float64 (B, T, S), as in `forward`.
-
-        Returns:
-            float64 (B, T, S), proportional to P(evidence after t | state at t), with a largest
-            entry of 1. Its product with the predicted states is, up to a factor, the posterior
-            of the state at t given everything but the evidence at t itself.
+        Takes float64 (B, T, S) as `forward` does and returns the same shape, proportional to
+        P(evidence after t | state at t), with a largest entry of 1. Its product with the predicted
+        states is, up to a factor, the posterior of the state at t given everything but the evidence
+        at t itself.
 
         Raises:
             ValueError: The evidence has probability 0, or is not (B, T, S) with T >= 1.
@@ -186,19 +160,9 @@ def random_source(
     Each row of both matrices is the softmax of `sharpness` times standard normal numbers: with 0
     all outcomes are equally likely, which leaves nothing to predict; at 2 a few of them dominate;
     far above, each row has a single outcome and the source repeats itself. At moderate values both
-    neighbours tell something about a symbol, and none tells everything, since several states
-    share each symbol. Because the start is stationary, any window of a long sequence has the
-    same distribution as a sequence of that length.
-
-    Args:
-        n_states: Number of hidden states S.
-        n_symbols: Number of symbols V.
-        generator: Source of randomness.
-        transition_sharpness: How far the chain prefers some successors, >= 0.
-        emission_sharpness: How far a state prefers some symbols, >= 0.
-
-    Returns:
-        The source.
+    neighbours tell something about a symbol, and none tells everything, since several states share
+    each symbol. Because the start is stationary, any window of a long sequence has the same
+    distribution as a sequence of that length.
 
     Raises:
         ValueError: A size below 1, a sharpness that is negative or infinite, or one so large that
@@ -222,13 +186,9 @@ def random_source(
 
 
 def stationary_start(transition: Tensor) -> Tensor:
-    """Find the distribution of states that a step of the chain leaves unchanged.
+    """Find the distribution of states, float64 (S,), that a step of the chain leaves unchanged.
 
-    Args:
-        transition: float (S, S), of a chain in which every state can be reached from every other.
-
-    Returns:
-        float64 (S,).
+    In `transition`, float (S, S), every state can be reached from every other.
 
     Raises:
         ValueError: Several distributions are stationary, or rows that are no probabilities.

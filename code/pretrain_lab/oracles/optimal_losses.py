@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The best that any model can do on a known source: next token, single blank, masked tokens.
 
-Papers: Rabiner 1989 for forward-backward; Devlin et al. 2019 (arXiv:1810.04805), section 3.1, for
-the corruption whose exact inverse is computed here; Shannon 1948 for the entropy rate.
-
-Implemented: exact log-probabilities in float64 of what a model is asked, given what it reads, on
-the batches of `causal_targets` and `corrupt_mlm`; single blanks from either side or both; the
-entropy rate by simulation; and the interval of a model's excess loss. No model can have a lower
-expected loss than its oracle: a gap below zero, beyond its interval, is a bug. Span corruption is
-in `pretrain_lab.oracles.optimal_span_losses`. Left out: selections of an exact count, as in BERT's
+No model can have a lower expected loss than its oracle: a gap below zero, beyond its interval, is a
+bug. Ids are symbols + offset; ids below the offset, and from offset + V on, can be special ones,
+which must never occur in the text itself. Left out: selections of an exact count, as in BERT's
 released code.
 
-Ids are symbols + offset, so that ids below the offset, and those from offset + V on, can be special
-ones. A special id must never occur in the text itself.
+Papers: Rabiner 1989 for forward-backward; Devlin et al. 2019 (arXiv:1810.04805), section 3.1, for
+the corruption whose exact inverse is computed here; Shannon 1948 for the entropy rate.
 """
 
 import torch
@@ -24,16 +19,10 @@ from pretrain_lab.oracles.hmm import HiddenMarkovSource
 
 
 def optimal_causal_log_probs(source: HiddenMarkovSource, ids: Tensor, *, offset: int = 0) -> Tensor:
-    """Score each token given those before it.
+    """Score each token given those before it: log P(x_t | x_1 .. x_{t-1}), float64 (B, T), nats.
 
-    Args:
-        source: Where the ids come from.
-        ids: int64 (B, T), the text.
-        offset: Id of symbol 0.
-
-    Returns:
-        float64 (B, T), log P(x_t | x_1 .. x_{t-1}), nats. The targets of `causal_targets`, which
-        leaves out the first token, have [:, 1:].
+    `ids` are int64 (B, T), symbols + `offset`. The targets of `causal_targets`, which leaves out
+    the first token, have [:, 1:].
 
     Raises:
         ValueError: Ids that are no symbols, or a text that the source cannot emit.
@@ -53,19 +42,12 @@ def optimal_cloze_log_probs(
 ) -> Tensor:
     """Fill one blank of each window: P(x_i | all others), or from one side alone.
 
-    Args:
-        source: Where the ids come from.
-        windows: int64 (N, T), clean text.
-        places: int64 (N,), the blank of each, in 0..T - 1.
-        sides: "both", "left" or "right": which neighbours are read.
-        offset: Id of symbol 0.
-
-    Returns:
-        Log-probabilities of the symbols, float64 (N, V), nats.
+    Windows are clean text, int64 (N, T), symbols + `offset`; places, int64 (N,), are in 0..T - 1.
+    `sides` says which neighbours are read: "both", "left" or "right". Returns log-probabilities of
+    the symbols, float64 (N, V), nats.
 
     Raises:
-        ValueError: Shapes or sides that do not fit, ids that are no symbols, or a text that the
-            source cannot emit.
+        ValueError: Shapes or sides that do not fit, ids that are no symbols, or an impossible text.
     """
     if sides not in ("both", "left", "right"):
         raise ValueError(f"expected sides to be 'both', 'left' or 'right', got {sides!r}")
@@ -95,7 +77,7 @@ def optimal_masked_log_probs(
     mask_replace_prob: float = 0.8,
     random_replace_prob: float = 0.1,
 ) -> Tensor:
-    r"""Restore each selected token from the corrupted text, knowing how it was corrupted.
+    """Restore each selected token from the corrupted text, knowing how it was corrupted.
 
     Let x be the text and y what is read. Position j is selected with probability p, and then
     becomes [MASK] with m, a uniformly drawn symbol with r, and stays with k = 1 - m - r:
@@ -184,13 +166,8 @@ def entropy_rate(
 ) -> tuple[float, float, float]:
     """Estimate the entropy of a symbol given a long past, which has no closed form.
 
-    Args:
-        source: The source.
-        generator: Source of randomness.
-        n_sequences: Sequences to draw, >= 2.
-        seq_len: Length of each, in symbols.
-        n_context: Symbols that every scored one has before it, 0..seq_len - 1. With few, the
-            expected value lies above the rate.
+    Every scored symbol has `n_context` others before it, 0..seq_len - 1; with few, the expected
+    value lies above the rate. At least two sequences are drawn.
 
     Returns:
         Mean of -log P(symbol | past), in nats per symbol, and the ends of its 95 % interval.
@@ -211,14 +188,9 @@ def entropy_rate(
 def gap_interval(gaps: Tensor, rows: Tensor, *, z: float = 1.96) -> tuple[float, float, float]:
     """Compute the mean excess loss with an interval that respects which tokens share a window.
 
-    Args:
-        gaps: float (n,), model loss - oracle loss at each scored token, in nats; or any other
-            number per token.
-        rows: int64 (n,), the window of each token; windows are independent of each other.
-        z: Normal quantile; 1.96 for 95 %.
-
-    Returns:
-        Mean over tokens, lower end, upper end.
+    `gaps` are model loss - oracle loss at each scored token, in nats, float (n,), or any number;
+    `rows` are their windows, int64 (n,), independent of each other; `z` is a normal quantile, 1.96
+    for 95 %. Returns the mean over tokens, the lower and the upper end.
 
     Raises:
         ValueError: Shapes that differ, or fewer than two windows.

@@ -2,11 +2,8 @@
 """The best that any model can do at span corruption of a known source.
 
 Papers: Raffel et al. 2020 (arXiv:1910.10683), section 3.1.4, for the corruption whose exact inverse
-is computed here; Rabiner 1989 for forward-backward.
-
-Implemented: the exact log-probability in float64 of each token of the target, sentinels included,
-given the input and the target before it, with the spans' lengths given or inferred. Left out:
-inferred lengths with `roll`, which divides a span between the two ends of the text.
+is computed here; Rabiner 1989 for forward-backward. Left out: inferred lengths with `roll`, which
+divides a span between the two ends of the text.
 """
 
 import torch

@@ -3,11 +3,6 @@
 
 Papers: Brown et al. 2020 (arXiv:2005.14165) for tasks as prompts; Zhao et al. 2021
 (arXiv:2102.09690) for contextual calibration.
-
-Implemented: readers, which keep the keys and values of the text that all prompts share;
-log-probabilities of whole answers, of one token or more; the test whether greedy decoding gives an
-accepted answer; greedy decoding itself; calibration. No function here changes a weight. Left out:
-sampling, beams, and scores per token.
 """
 
 import copy
@@ -31,15 +26,10 @@ class Reader(Protocol):
 
 
 class PrefixCachedModel:
-    """A decoder of `transformers` that has read a prefix once and keeps its keys and values.
-
-    Args:
-        model: A causal language model of `transformers` with `model` and `lm_head`.
-        prefix: Ids of the text that stands before every row; may be empty.
-    """
+    """A decoder of `transformers` that has read a prefix once and keeps its keys and values."""
 
     def __init__(self, model: Any, prefix: Sequence[int] = ()) -> None:
-        """Read the prefix."""
+        """Read the prefix, ids that may be empty; the model has `model` and `lm_head`."""
         self.model = model
         self.cache: Any = None
         if prefix:
@@ -49,15 +39,10 @@ class PrefixCachedModel:
 
     @torch.inference_mode()
     def __call__(self, rows: Tensor, wanted: Tensor) -> Tensor:
-        """Read rows behind the prefix.
+        """Read rows behind the prefix: logits, float (number of wanted places, V), row by row.
 
-        Args:
-            rows: int64 (B, T), token ids; what fills short rows stands at their right end, where
-                the causal mask hides it from every real position.
-            wanted: bool (B, T). True = give logits here.
-
-        Returns:
-            Logits, float (number of wanted places, V), row by row.
+        Rows are int64 (B, T); what fills short ones stands at their right end, where the causal
+        mask hides it from every real position. `wanted` is bool (B, T).
         """
         cache = copy.deepcopy(self.cache)  # reading appends to it
         if cache is not None:
@@ -68,27 +53,15 @@ class PrefixCachedModel:
 
 
 class PlainReader:
-    """One of our GPTs, which reads the prefix again with every row.
-
-    Args:
-        model: A GPT of this book, in evaluation mode.
-        prefix: Ids of the text that stands before every row; may be empty.
-    """
+    """One of our GPTs, in evaluation mode, which reads the prefix again with every row."""
 
     def __init__(self, model: GPT, prefix: Sequence[int] = ()) -> None:
-        """Keep the prefix."""
+        """Keep the prefix, ids that may be empty."""
         self.model, self.prefix = model, torch.tensor([list(prefix)], dtype=torch.long)
 
     @torch.inference_mode()
     def __call__(self, rows: Tensor, wanted: Tensor) -> Tensor:
         """Read rows behind the prefix; arguments and result as for `PrefixCachedModel`.
-
-        Args:
-            rows: int64 (B, T).
-            wanted: bool (B, T).
-
-        Returns:
-            Logits, float (number of wanted places, V).
 
         Raises:
             ValueError: Prefix and row together are longer than what the model was trained on.
@@ -132,19 +105,10 @@ def answer_log_probs(
     *,
     batch_size: int = 16,
 ) -> Tensor:
-    """Score every answer after every question.
+    """Score every answer after every question: log-probabilities in nats, float (N, L).
 
-    The log-probability of an answer is the sum over its tokens, each after all earlier ones. A
-    row that several answers need is read once; so answers of one token cost one row together.
-
-    Args:
-        reader: Has read what stands before all questions.
-        questions: N rows of ids, not empty.
-        answers: L rows of ids, not empty.
-        batch_size: Rows that are read together.
-
-    Returns:
-        Log-probabilities in nats, float (N, L).
+    The log-probability of an answer is the sum over its tokens, each after all earlier ones. A row
+    that several answers need is read once; so answers of one token cost one row together.
 
     Raises:
         ValueError: A question or an answer is empty, or batch_size < 1.
@@ -170,20 +134,12 @@ def greedy_hits(
     *,
     batch_size: int = 16,
 ) -> Tensor:
-    """Tell where greedy decoding writes one of the accepted answers, and then ends the word.
+    """Tell where greedy decoding writes an accepted answer, and then ends the word: bool (N,).
 
-    Nothing is generated. An answer is what greedy decoding writes exactly if each of its tokens
-    is the most likely one after all earlier ones, which one pass over question and answer shows.
-
-    Args:
-        reader: Has read what stands before all questions.
-        questions: N rows of ids.
-        accepted: For each question the rows of ids that count as right.
-        goes_on: bool (V,), True = a token that would continue the word or number before it.
-        batch_size: Rows that are read together.
-
-    Returns:
-        bool (N,).
+    Nothing is generated. An answer is what greedy decoding writes exactly if each of its tokens is
+    the most likely one after all earlier ones, which one pass over question and answer shows.
+    `accepted` holds for each question the rows of ids that count as right; `goes_on` is bool (V,),
+    True = a token that would continue the word or number before it.
 
     Raises:
         ValueError: Another number of questions than of lists, or batch_size < 1.
@@ -205,17 +161,7 @@ def greedy_hits(
 def greedy_answer(
     reader: Reader, question: Sequence[int], *, stop: Iterable[int] = (), max_tokens: int = 10
 ) -> list[int]:
-    """Write the most likely token again and again.
-
-    Args:
-        reader: Has read what stands before the question.
-        question: Ids, not empty.
-        stop: Ids at which the answer ends; they are not part of it.
-        max_tokens: Longest answer.
-
-    Returns:
-        Ids of the answer.
-    """
+    """Write the most likely token again and again; the ids at which it stops are not part of it."""
     written: list[int] = []
     stop = set(stop)
     while len(written) < max_tokens:
@@ -230,24 +176,16 @@ def greedy_answer(
 def is_word_continuation(texts: Sequence[str]) -> Tensor:
     """Mark the tokens that continue a word or number: those that start with a letter or digit.
 
-    Args:
-        texts: Each token of the vocabulary as text, with a blank in front where it has one.
-
-    Returns:
-        bool (V,).
+    `texts` are the V tokens, with a blank in front where they have one. Returns bool (V,).
     """
     return torch.tensor([text[:1].isalnum() for text in texts])
 
 
 def calibrate(scores: Tensor, content_free: Tensor) -> Tensor:
-    """Divide out what the prompt says before there is any content.
+    """Divide out what the prompt says before there is any content: probabilities, float (N, L).
 
-    Args:
-        scores: float (N, L), log-probabilities of the L answers.
-        content_free: float (C, L), the same for inputs without content, such as "N/A".
-
-    Returns:
-        Probabilities of the answers, float (N, L), each row with sum 1.
+    `scores` are log-probabilities of the L answers, float (N, L); `content_free` (C, L) are the
+    same for inputs without content, such as "N/A".
 
     Raises:
         ValueError: Another number of answers, or no input without content.

@@ -3,10 +3,6 @@
 
 Paper: Brown et al. 2020 (arXiv:2005.14165), section 2: zero, one or a few demonstrations stand
 before the question, in the same form, and the model continues the text.
-
-Implemented: templates, prompts of k demonstrations, their ids in two parts (what all questions
-share, and the question), balanced draws, shuffled and flipped answers. Left out: searching for
-good templates or demonstrations.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,9 +12,7 @@ import torch
 from torch import Generator
 
 Example = tuple[str, str]
-"""An input and its answer, as they are written."""
 Encode = Callable[[str], list[int]]
-"""A tokeniser's way from a text to ids."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +33,7 @@ class Template:
     head: str = ""
 
     def ask(self, text: str) -> str:
-        """Write the question about one input.
-
-        Args:
-            text: The input.
-
-        Returns:
-            The question, without an answer.
+        """Write the question about one input, without an answer.
 
         Raises:
             ValueError: The template has no place for an input.
@@ -55,35 +43,16 @@ class Template:
         return self.question.replace("{input}", text)
 
     def shared(self, demonstrations: Sequence[Example]) -> str:
-        """Write what stands before every question: the head, and the demonstrations.
-
-        Args:
-            demonstrations: Examples with their answers, in order.
-
-        Returns:
-            The text; it ends with the last answer. Empty without head and demonstrations.
-        """
+        """Write the head and the demonstrations, which stand before every question."""
         shown = [self.ask(text) + self.before + answer for text, answer in demonstrations]
         return self.head + self.between.join(shown)
 
     def last(self, text: str, n_demonstrations: int) -> str:
-        """Write the question itself, with the gap before it if demonstrations stand there.
-
-        Args:
-            text: The input that is asked about.
-            n_demonstrations: How many examples stand before it.
-        """
+        """Write the question itself, with the gap before it if demonstrations stand there."""
         return (self.between if n_demonstrations else "") + self.ask(text)
 
     def prompt(self, demonstrations: Sequence[Example], text: str) -> str:
-        """Write the whole prompt, as the model reads it.
-
-        Args:
-            demonstrations: Examples with their answers, in order; none = zero-shot.
-            text: The input that is asked about.
-
-        Returns:
-            The prompt; the model's next words are its answer.
+        """Write the whole prompt as the model reads it, zero-shot without demonstrations.
 
         Raises:
             ValueError: As `ask`.
@@ -97,16 +66,7 @@ def encode_task(
     texts: Sequence[str],
     encode: Encode,
 ) -> tuple[list[int], list[list[int]]]:
-    """Turn prompts with the same demonstrations into ids: the shared part once, then each question.
-
-    Args:
-        template: How examples are written.
-        demonstrations: Examples that stand before every question.
-        texts: Inputs that are asked about.
-        encode: The tokeniser.
-
-    Returns:
-        Ids of the shared part, empty if there is none, and ids of each question.
+    """Encode prompts with the same demonstrations: ids of the shared part, and of each question.
 
     Raises:
         ValueError: As `Template.ask`.
@@ -117,31 +77,15 @@ def encode_task(
 
 
 def encode_answers(template: Template, answers: Sequence[str], encode: Encode) -> list[list[int]]:
-    """Turn answers into ids, with what stands before them.
-
-    Args:
-        template: How examples are written.
-        answers: For instance label words.
-        encode: The tokeniser.
-
-    Returns:
-        Ids of each answer, at least one.
-    """
+    """Encode answers, for instance label words, with what stands before them."""
     return [encode(template.before + answer) for answer in answers]
 
 
 def draw_balanced(examples: Sequence[Example], k: int, *, generator: Generator) -> list[Example]:
-    """Draw k examples, as many of each answer as possible, in random order within each round.
+    """Draw k examples without replacement, as many of each answer as possible.
 
-    The first j of them are a draw of j examples, so that curves over k can be nested.
-
-    Args:
-        examples: Pool to draw from without replacement.
-        k: How many.
-        generator: Of the examples and of their order.
-
-    Returns:
-        k examples; every round holds each answer once, the last round may be cut short.
+    They come in rounds that hold each answer once, in random order; the last may be cut short. The
+    first j of them are a draw of j examples, so that curves over k can be nested.
 
     Raises:
         ValueError: The pool is too small, or k < 0.
@@ -178,9 +122,6 @@ def relabel(
         how: "true" keeps them; "random" draws each one anew; "next" replaces each label by the
             one after it, which for two labels makes all answers wrong.
         generator: Of "random".
-
-    Returns:
-        The same inputs with the answers asked for.
 
     Raises:
         ValueError: Another `how`, "random" without a generator, no labels, or for "next" an

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 """How sure a scaling law is, and how well it fits.
 
-Papers: Efron & Tibshirani 1993 for the bootstrap.
-
-Implemented: refits to cells of runs drawn with replacement, residuals, R². Left out:
-doubt about the form of a law, which no resampling of runs measures.
+Paper: Efron & Tibshirani 1993 for the bootstrap. Left out: doubt about the form of a law, which no
+resampling of runs measures.
 """
 
 from collections.abc import Callable
@@ -33,19 +31,10 @@ def bootstrap_laws(
     rng: np.random.Generator,
     n_resamples: int = 500,
 ) -> list[Found]:
-    """Fit again and again to cells drawn with replacement.
+    """Fit again and again to cells drawn with replacement: one law for each resample.
 
     A cell is all runs of one N and one D. Its seeds miss the law by a common amount, so they are
     drawn together; drawing single runs would count that amount several times.
-
-    Args:
-        runs: The runs of all cells.
-        refit: Fits a law to a resample.
-        rng: Source of randomness.
-        n_resamples: Resamples.
-
-    Returns:
-        One law each.
 
     Raises:
         ValueError: Fewer than two cells, or runs that `check_runs` refuses.
@@ -68,10 +57,6 @@ def bootstrap_laws(
 def residuals(law: AnyLaw, runs: Runs) -> Array:
     """Give log measured minus log predicted loss of each run, (n,).
 
-    Args:
-        law: What predicts.
-        runs: At least one.
-
     Raises:
         ValueError: No run, or values that are not positive and finite.
     """
@@ -81,10 +66,6 @@ def residuals(law: AnyLaw, runs: Runs) -> Array:
 
 def r_squared(measured: Array, predicted: Array) -> float:
     """Give the share of the variance that a prediction explains; negative = worse than the mean.
-
-    Args:
-        measured: (n,), not all equal.
-        predicted: (n,).
 
     Raises:
         ValueError: Shapes that differ, values that are not finite, or measured ones all equal.

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What a model costs: the floating-point operations of its matrix products, by formula.
 
-Papers: Kaplan et al. 2020 (arXiv:2001.08361), section 2.1, for the count of a forward pass and
-for training as three times that; Raffel et al. 2020 (arXiv:1910.10683) for T5's two stacks.
+A multiplication and its addition count as two operations, and scores that a mask hides count too,
+because they are computed. Left out: everything that is no matrix product (norms, softmax,
+activations, look-ups), a few per cent at these sizes.
 
-Implemented: the forward pass of a GPT, a BERT and a T5 over one sequence, the next token of a GPT
-with its cache, and training. A multiplication and its addition count as two operations, and scores
-that a mask hides count too, because they are computed. Left out: everything that is no matrix
-product (norms, softmax, activations, look-ups), a few per cent at these sizes.
+Papers: Kaplan et al. 2020 (arXiv:2001.08361), section 2.1, for the count of a forward pass and for
+training as three times that; Raffel et al. 2020 (arXiv:1910.10683) for T5's two stacks.
 """
 
 from typing import Any
@@ -23,13 +22,7 @@ TRAINING = 3
 def gpt_flops(model: GPT, seq_len: int, *, n_predicted: int | None = None) -> int:
     """Count the forward pass of a GPT over one sequence.
 
-    Args:
-        model: Its options give the sizes.
-        seq_len: Tokens read, T.
-        n_predicted: Positions at which the head runs; None = all.
-
-    Returns:
-        Operations.
+    The head runs at `n_predicted` positions, None = all.
 
     Raises:
         ValueError: seq_len < 1, or n_predicted outside 0..seq_len.
@@ -44,14 +37,9 @@ def gpt_flops(model: GPT, seq_len: int, *, n_predicted: int | None = None) -> in
 
 
 def next_token_flops(model: GPT, past_length: int) -> int:
-    """Count what one more token costs a GPT that has kept keys and values.
+    """Count what one more token costs a GPT that has kept keys and values of past_length tokens.
 
-    Args:
-        model: Its options give the sizes.
-        past_length: Tokens in the cache.
-
-    Returns:
-        Operations: two for each weight, and the scores and the mixing over past_length + 1 keys.
+    Two for each weight, and the scores and the mixing over past_length + 1 keys.
 
     Raises:
         ValueError: past_length < 0.
@@ -64,13 +52,7 @@ def next_token_flops(model: GPT, past_length: int) -> int:
 def bert_flops(model: BERT, seq_len: int, n_predicted: int) -> int:
     """Count the forward pass of a BERT over one sequence.
 
-    Args:
-        model: Its options give the sizes.
-        seq_len: Tokens read, T.
-        n_predicted: Positions at which the head runs, its dense layer included.
-
-    Returns:
-        Operations.
+    The head, with its dense layer, runs at `n_predicted` positions.
 
     Raises:
         ValueError: seq_len < 1, or n_predicted outside 0..seq_len.
@@ -87,13 +69,7 @@ def bert_flops(model: BERT, seq_len: int, n_predicted: int) -> int:
 def t5_flops(model: T5, source_len: int, target_len: int) -> int:
     """Count the forward pass of a T5 over one pair of sequences.
 
-    Args:
-        model: Its options give the sizes.
-        source_len: Tokens that the encoder reads, S.
-        target_len: Tokens that the decoder reads and predicts, T.
-
-    Returns:
-        Operations.
+    The encoder reads source_len tokens; the decoder reads and predicts target_len.
 
     Raises:
         ValueError: A length below 1.

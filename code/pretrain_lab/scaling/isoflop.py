@@ -3,10 +3,6 @@
 
 Papers: Hoffmann et al. 2022 (arXiv:2203.15556), section 3.2, for the curves; Kaplan et al. 2020
 (arXiv:2001.08361), section 3, for the laws.
-
-Implemented: the loss at a given compute read off a grid of runs, the best size at that compute,
-how it grows with compute, straight lines on doubly logarithmic paper. Joint laws are in
-`pretrain_lab.scaling.laws`.
 """
 
 from collections.abc import Mapping
@@ -25,43 +21,28 @@ class PowerLaw(NamedTuple):
 
     constant: float
     exponent: float
-    r_squared: float
-    """Of log y."""
+    r_squared: float  # of log y
 
 
 class SizeRuns(NamedTuple):
     """The runs of one size."""
 
-    n: float
-    """Parameters."""
-    flops_per_token: float
-    """Training operations per token read."""
-    d: Array
-    """Tokens read, (k,)."""
-    loss: Array
-    """Loss on unread text, nats per token, (k,)."""
+    n: float  # parameters
+    flops_per_token: float  # training operations per token read
+    d: Array  # tokens read, (k,)
+    loss: Array  # loss on unread text, nats per token, (k,)
 
 
 class Minimum(NamedTuple):
     """The lowest point of one curve of equal compute."""
 
-    n: float
-    """Parameters there."""
-    loss: float
-    """Loss there, nats per token."""
-    interior: bool
-    """Whether the sizes of the curve reach past it on both sides; else it is extrapolated."""
+    n: float  # parameters there
+    loss: float  # loss there, nats per token
+    interior: bool  # whether sizes of the curve lie on both sides of it; else extrapolated
 
 
 def power_law(x: Array, y: Array) -> PowerLaw:
-    """Draw the best straight line through log y over log x.
-
-    Args:
-        x: (n,), positive, at least two different values.
-        y: (n,), positive.
-
-    Returns:
-        The law; its exponent is negative when y falls.
+    """Draw the best straight line through log y over log x, both (n,); its slope is the exponent.
 
     Raises:
         ValueError: Fewer than two different x, columns that differ in length, values that are
@@ -83,17 +64,10 @@ def power_law(x: Array, y: Array) -> PowerLaw:
 
 
 def loss_at(runs: SizeRuns, d: float) -> float | None:
-    """Read the loss of one size after d tokens off its runs.
+    """Read the loss of one size after d tokens off its runs, in nats per token.
 
-    The curve is a parabola of log loss over log tokens, fitted to all runs of the size, so that
-    it also evens out the noise between seeds.
-
-    Args:
-        runs: Of at least three different amounts of text.
-        d: Tokens.
-
-    Returns:
-        The loss in nats per token, or None when no run was as short or as long as that.
+    The curve is a parabola of log loss over log tokens, fitted to all runs of the size, so that it
+    also evens out the noise between seeds. None when no run was as short or as long as that.
 
     Raises:
         ValueError: Fewer than three amounts of text, columns that differ in length, or values
@@ -112,12 +86,7 @@ def loss_at(runs: SizeRuns, d: float) -> float | None:
 def isoflop_curve(sizes: Mapping[int, SizeRuns], flops: float) -> tuple[Array, Array]:
     """List the sizes that can spend a budget within the text they were trained on.
 
-    Args:
-        sizes: Runs by width.
-        flops: Training operations.
-
-    Returns:
-        Parameters (k,) in rising order, and losses (k,).
+    `flops` are training operations. Returns parameters (k,) in rising order, and losses (k,).
 
     Raises:
         ValueError: As `loss_at`, or operations that are not positive.
@@ -134,14 +103,9 @@ def isoflop_curve(sizes: Mapping[int, SizeRuns], flops: float) -> tuple[Array, A
 
 
 def isoflop_minimum(n: Array, loss: Array) -> Minimum | None:
-    """Find the lowest point of a parabola over log N.
+    """Find the lowest point of a parabola over log N; None when it does not bend upwards.
 
-    Args:
-        n: Parameters, (k,), k >= 3 different values.
-        loss: Losses, (k,).
-
-    Returns:
-        The minimum, or None when the curve does not bend upwards.
+    `n` are parameters, (k,), `loss` their losses, (k,).
 
     Raises:
         ValueError: Fewer than three sizes, columns that differ in length, or values that are not

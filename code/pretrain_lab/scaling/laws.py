@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Scaling laws: the loss as a function of parameters and of text, fitted to finished runs.
 
-Papers: Kaplan et al. 2020 (arXiv:2001.08361), section 1.2; Hoffmann et al. 2022
-(arXiv:2203.15556), section 3.3 and appendix D; Besiroglu et al. 2024 (arXiv:2404.10102), who
-refitted the latter's runs.
-
-Implemented: both joint laws with their fits, the best division of a budget. How sure they are is
-in `pretrain_lab.scaling.bootstrap`; curves of equal compute and one-variable laws are in
-`pretrain_lab.scaling.isoflop`.
-Left out: repeated text, laws of the learning rate or the batch.
+Papers: Kaplan et al. 2020 (arXiv:2001.08361), section 1.2; Hoffmann et al. 2022 (arXiv:2203.15556),
+section 3.3 and appendix D; Besiroglu et al. 2024 (arXiv:2404.10102), who refitted the latter's
+runs. How sure the laws are is in `pretrain_lab.scaling.bootstrap`.
 """
 
 import math
@@ -28,12 +23,9 @@ LogLaw = Callable[[Array], tuple[Array, Array]]
 class Runs(NamedTuple):
     """Finished trainings, one row each."""
 
-    n: Array
-    """Parameters."""
-    d: Array
-    """Tokens read in training (here: characters)."""
-    loss: Array
-    """Loss on unread text, nats per token."""
+    n: Array  # parameters
+    d: Array  # tokens read in training (here: characters)
+    loss: Array  # loss on unread text, nats per token
 
 
 class Law(NamedTuple):
@@ -74,18 +66,15 @@ class KaplanLaw(NamedTuple):
 def fit_law(runs: Runs, *, delta: float = 1e-3, near: Law | None = None) -> Law:
     """Fit E + A / N^alpha + B / D^beta.
 
-    The law is a sum of three exponentials in log N and log D, so its logarithm is a
-    log-sum-exp, and errors are counted in log loss. Huber's loss lets one bad run pull with a
-    constant force only. N and D are taken relative to their middle, which keeps A and alpha
-    apart; and many starts are tried, because there are several hollows.
+    The law is a sum of three exponentials in log N and log D, so its logarithm is a log-sum-exp,
+    and errors are counted in log loss. Huber's loss lets one bad run pull with a constant force
+    only. N and D are taken relative to their middle, which keeps A and alpha apart; and many starts
+    are tried, because there are several hollows.
 
     Args:
         runs: At least five.
         delta: Error in log loss from which on Huber's loss is a line, >= 1e-9.
         near: Start here and at a few other places alone (for a bootstrap); None = at all.
-
-    Returns:
-        The best law found.
 
     Raises:
         ValueError: Fewer than five runs, or values (delta and those of near too) that are not
@@ -126,15 +115,7 @@ def fit_law(runs: Runs, *, delta: float = 1e-3, near: Law | None = None) -> Law:
 
 
 def fit_kaplan(runs: Runs, *, delta: float = 1e-3, near: KaplanLaw | None = None) -> KaplanLaw:
-    """Fit Kaplan's joint law, by the method of `fit_law`.
-
-    Args:
-        runs: At least four.
-        delta: Error in log loss from which on Huber's loss is a line, >= 1e-9.
-        near: Start here and at a few other places alone; None = at all.
-
-    Returns:
-        The best law found.
+    """Fit Kaplan's joint law to at least four runs, by method and options of `fit_law`.
 
     Raises:
         ValueError: Fewer than four runs, or values (delta and those of near too) that are not
@@ -169,18 +150,10 @@ def fit_kaplan(runs: Runs, *, delta: float = 1e-3, near: KaplanLaw | None = None
 
 
 def best_split(law: Law, flops: float) -> tuple[float, float]:
-    """Divide a budget of compute between parameters and tokens, by C = 6 N D.
-
-    Args:
-        law: Of Hoffmann's form.
-        flops: Budget C, in operations.
-
-    Returns:
-        The N and D with the lowest predicted loss.
+    """Divide C operations by C = 6 N D: the N and D with the lowest predicted loss.
 
     Raises:
-        ValueError: A budget below one operation, or a term of the law that is not positive and
-            finite.
+        ValueError: flops below 1, or a term of the law that is not positive and finite.
 
     Source: Hoffmann et al. 2022 (arXiv:2203.15556), equation (4).
     """
@@ -234,15 +207,7 @@ def _middle(values: Array) -> float:
 
 
 def check_runs(runs: Runs, at_least: int) -> None:
-    """Refuse too few runs, columns of different lengths and values without a logarithm.
-
-    Args:
-        runs: The runs.
-        at_least: Smallest number allowed.
-
-    Raises:
-        ValueError: Something else.
-    """
+    """Raise ValueError unless so many runs have three equal columns of finite positive values."""
     shapes = [np.shape(column) for column in runs]
     if len(set(shapes)) != 1 or len(shapes[0]) != 1 or shapes[0][0] < at_least:
         raise ValueError(

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Bayes' rule on a shortlist: a model's first guess for a blank, and what it overlooked.
 
-Papers: the rule is Bayes'; Shannon 1948 for why any normalised distribution is a code.
-
-Implemented: a GPT does not see what stands to the right of a blank, and a T5 does not see how long
-it is. Both can say how likely the one or the other is once a candidate is filled in, at the price
-of a pass per candidate; so only the best candidates are tried. Left out: the exact sum over the
-whole vocabulary (`pretrain_lab.scoring.bayes_rescoring.rescored_log_probs`), and several blanks at
-once.
+A GPT does not see what stands to the right of a blank, and a T5 does not see how long it is. Both
+can say how likely the one or the other is once a candidate is filled in, at the price of a pass per
+candidate. Paper: Shannon 1948 for why any normalised distribution is a code.
 """
 
 import torch
@@ -40,8 +36,7 @@ def rescored_log_probs(
         Log-probabilities over the candidates, float (N, C), each row normalised.
 
     Raises:
-        ValueError: The shapes do not fit, a place has nothing to its left, ids outside the
-            vocabulary, or n_right < 0.
+        ValueError: Shapes or ids do not fit, a place has nothing to its left, or n_right < 0.
     """
     _check_places(windows, places, first=1)
     if n_right is not None and n_right < 0:
@@ -63,21 +58,13 @@ def rescored_log_probs(
 def right_log_likelihoods(
     model: GPT, windows: Tensor, place: int, candidates: Tensor, *, n_right: int | None = None
 ) -> Tensor:
-    """Say how well each candidate for a blank explains what stands to its right.
+    """Say how well candidates for a blank explain what stands to its right: log P(right | left, v).
 
-    Args:
-        model: A GPT; dropout is switched off meanwhile.
-        windows: int64 (N, T).
-        place: The blank, the same in each window.
-        candidates: int64 (N, C), the shortlist of each blank.
-        n_right: How many tokens to the right count; None = all.
-
-    Returns:
-        float (N, C): log P(right | left, candidate), in nats.
+    Windows are int64 (N, T), with the blank at the same place in each; candidates are int64 (N, C).
+    `n_right` tokens to the right count, None = all. Returns float (N, C), in nats.
 
     Raises:
-        ValueError: The place does not lie inside the window, the shapes do not fit, n_right < 0,
-            or ids outside the vocabulary.
+        ValueError: The place is not in the window, shapes or ids do not fit, or n_right < 0.
     """
     _check_candidates(windows, place, candidates)
     if n_right is not None and n_right < 0:
@@ -99,14 +86,7 @@ def right_log_likelihoods(
 
 
 def repeated(cache: KVCache, n: int) -> KVCache:
-    """Copy the keys and values of one text, so that several texts can go on from there.
-
-    Args:
-        cache: Of one text.
-        n: Number of texts.
-
-    Returns:
-        A cache of n equal texts.
+    """Copy the keys and values of one text n times, so that n texts can go on from there.
 
     Raises:
         ValueError: The cache is empty, or holds more than one text; or n < 1.
@@ -128,21 +108,15 @@ def length_log_likelihoods(
 ) -> Tensor:  # fmt: skip
     """Say how likely T5 would close the span right after each candidate for a blank.
 
-    Args:
-        model: A T5; dropout is switched off meanwhile.
-        windows: int64 (N, T).
-        place: The blank, the same in each window.
-        candidates: int64 (N, C), the shortlist of each blank.
-        sentinel_ids: The sentinel of the blank, and the one that closes the output.
-        eos_id: Id that closes the input; None = none.
-        pad_id: What the decoder starts from.
+    Windows are int64 (N, T), with the blank at the same place in each; candidates are int64 (N, C).
+    `sentinel_ids` are that of the blank and the one that closes the output; the other arguments are
+    those of `pretrain_lab.scoring.spans.t5_span_log_probs`.
 
     Returns:
         float (N, C): log P(the span has one token | both sides, candidate), in nats.
 
     Raises:
-        ValueError: The place does not lie inside the window, the shapes do not fit, or ids
-            outside the vocabulary.
+        ValueError: The place is not in the window, or shapes or ids do not fit.
     """
     _check_candidates(windows, place, candidates)
     n_ids = model.config.vocab_size
@@ -167,8 +141,8 @@ def posterior_on_shortlist(
 ) -> Tensor:
     """Multiply a distribution by a likelihood that is known for a shortlist only.
 
-    All other tokens get one and the same likelihood. The result is normalised whatever that is,
-    and depends on the context alone, so it is a code that a receiver could decode.
+    All other tokens get one and the same likelihood. The result is normalised whatever that is, and
+    depends on the context alone, so it is a code that a receiver could decode.
 
     Args:
         log_probs: float (N, V), normalised.
@@ -180,8 +154,7 @@ def posterior_on_shortlist(
         Log-probabilities, float64 (N, V).
 
     Raises:
-        ValueError: Shapes that do not fit, candidates outside 0..V-1, or another word for
-            outside.
+        ValueError: Shapes that do not fit, candidates outside 0..V-1, or another word for outside.
     """
     fit = log_probs.dim() == candidates.dim() == 2 and candidates.shape == log_likelihoods.shape
     if not fit or len(candidates) != len(log_probs) or candidates.shape[1] < 1:

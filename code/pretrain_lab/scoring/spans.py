@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One question for all three models: the tokens of a span, or the one token of a blank.
 
-Papers: Raffel et al. 2020 (arXiv:1910.10683) for T5's sentinels; Devlin et al. 2019
-(arXiv:1810.04805) for [MASK].
-
-Implemented: the log-probability of each token of a span, in order, given those before it in the
-span: a GPT reads the left side, a BERT both sides with masks in place of what is still hidden, a
-T5 both sides with one sentinel for all of it. Each is a chain of proper distributions, so the sums
-are comparable code lengths. Left out: several spans at once; what a model does not read by itself
-(`pretrain_lab.scoring.bayes_rescoring`).
+Each model gives the log-probability of each token of a span, in order, given those before it: a
+chain of proper distributions, so the sums are comparable code lengths. Papers: Raffel et al. 2020
+(arXiv:1910.10683) for T5's sentinels; Devlin et al. 2019 (arXiv:1810.04805) for [MASK].
 """
 
 import torch
@@ -24,21 +19,13 @@ from pretrain.t5 import T5
 def gpt_span_log_probs(
     model: GPT, windows: Tensor, start: int, end: int, *, batch_size: int = 64
 ) -> Tensor:
-    """Score a span token by token from what stands to its left.
+    """Score the span start..end - 1, start >= 1, token by token from what stands to its left.
 
-    Args:
-        model: A GPT; dropout is switched off meanwhile.
-        windows: int64 (N, T).
-        start: First place of the span, in 1..T-1.
-        end: Place after the last one.
-        batch_size: Rows at once.
-
-    Returns:
-        float (N, n), n = end - start: log P of each token given all before it, in nats.
+    Windows are int64 (N, T). Returns log P of each token given all before it, in nats:
+    float (N, n), n = end - start.
 
     Raises:
-        ValueError: The span does not lie inside the window, ids outside the vocabulary, or
-            batch_size < 1.
+        ValueError: The span is not in the window, ids not in the vocabulary, or batch_size < 1.
     """
     check_span(windows, start, end, first=1)
     parts = []
@@ -57,21 +44,11 @@ def bert_span_log_probs(
 
     The masks tell BERT how long the span is. One pass per token: a token is scored before it is
     shown, and those behind it stay masked, so the product is the probability of the whole span.
-
-    Args:
-        model: A BERT; dropout is switched off meanwhile.
-        windows: int64 (N, T).
-        start: First place of the span.
-        end: Place after the last one.
-        mask_id: Id of [MASK].
-        batch_size: Rows at once.
-
-    Returns:
-        float (N, n), n = end - start: log P of each token given both sides and the span so far.
+    Windows are int64 (N, T). Returns log P of each token given both sides and the span so far, in
+    nats: float (N, n), n = end - start.
 
     Raises:
-        ValueError: The span does not lie inside the window, ids outside the vocabulary, or
-            batch_size < 1.
+        ValueError: The span is not in the window, ids not in the vocabulary, or batch_size < 1.
     """
     check_span(windows, start, end)
     parts = []
@@ -96,26 +73,22 @@ def t5_span_log_probs(
 ) -> Tensor:  # fmt: skip
     """Put one sentinel in place of a span and score what the decoder should write.
 
-    T5 is not told how long the span is. It pays for that twice: each token might have been the
-    end instead, and the end itself costs something.
+    T5 is not told how long the span is. It pays for that twice: each token might have been the end
+    instead, and the end itself costs something.
 
     Args:
         model: A T5; dropout is switched off meanwhile.
-        windows: int64 (N, T).
-        start: First place of the span.
-        end: Place after the last one.
+        windows: int64 (N, T); the span is start..end - 1 of them.
         sentinel_ids: The sentinel of the span, and the one that closes the output.
         eos_id: Id that closes the input; None = none.
         pad_id: What the decoder starts from.
-        batch_size: Rows at once.
 
     Returns:
         float (N, n + 1), n = end - start: log P of each token given both sides and the span so
-        far, and in the last column of the closing sentinel after all of them.
+        far, and in the last column of the closing sentinel after all of them, in nats.
 
     Raises:
-        ValueError: The span does not lie inside the window, ids outside the vocabulary, or
-            batch_size < 1.
+        ValueError: The span is not in the window, ids not in the vocabulary, or batch_size < 1.
     """
     check_span(windows, start, end)
     parts = []
@@ -137,17 +110,9 @@ def t5_span_log_probs(
 def replace_span_by_sentinel(
     windows: Tensor, start: int, end: int, *, sentinel_id: int, eos_id: int | None = None
 ) -> Tensor:
-    """Write what T5's encoder reads when one span is missing.
+    """Write what T5's encoder reads, int64 (N, S): left side, sentinel, right side, end.
 
-    Args:
-        windows: int64 (N, T).
-        start: First place of the span.
-        end: Place after the last one.
-        sentinel_id: Stands in its place.
-        eos_id: Closes the input; None = nothing does.
-
-    Returns:
-        int64 (N, S): left side, sentinel, right side, end.
+    Windows are int64 (N, T). No end is written when `eos_id` is None.
 
     Raises:
         ValueError: The span does not lie inside the window.
@@ -163,25 +128,13 @@ def sentinel_log_probs(
     model: T5, windows: Tensor, place: int, *, sentinel_id: int, eos_id: int | None = None,
     pad_id: int = 0, batch_size: int = 64,
 ) -> Tensor:  # fmt: skip
-    """Put a sentinel in place of one token and give T5's distribution for what follows it.
+    """Put a sentinel in place of one token and give T5's distribution for what follows it, (N, V).
 
-    That is the first token of a span whose length T5 does not know.
-
-    Args:
-        model: A T5; dropout is switched off meanwhile.
-        windows: int64 (N, T).
-        place: The hidden place, the same in each window.
-        sentinel_id: The sentinel.
-        eos_id: Id that closes the input; None = none.
-        pad_id: What the decoder starts from.
-        batch_size: Rows at once.
-
-    Returns:
-        Log-probabilities, float (N, V).
+    That is the first token of a span whose length T5 does not know. Windows are int64 (N, T), all
+    with the same hidden place; the other arguments are those of `t5_span_log_probs`.
 
     Raises:
-        ValueError: The place does not lie inside the window, ids outside the vocabulary, or
-            batch_size < 1.
+        ValueError: The place is not in the window, ids not in the vocabulary, or batch_size < 1.
     """
     hidden = replace_span_by_sentinel(
         windows, place, place + 1, sentinel_id=sentinel_id, eos_id=eos_id
@@ -196,17 +149,7 @@ def sentinel_log_probs(
 
 
 def check_span(windows: Tensor, start: int, end: int, first: int = 0) -> None:
-    """Refuse a span that is empty or leaves the window.
-
-    Args:
-        windows: Must be (N, T).
-        start: First place of the span.
-        end: Place after the last one.
-        first: Smallest start allowed.
-
-    Raises:
-        ValueError: It does, or windows has another shape.
-    """
+    """Raise ValueError unless windows are (N, T) and first <= start < end <= T."""
     if windows.dim() != 2 or not first <= start < end <= windows.shape[1]:
         raise ValueError(
             f"expected windows (N, T) and {first} <= start < end <= T, got shape "

@@ -23,26 +23,20 @@ def bootstrap_interval(
     cluster: Sequence[int] | Tensor | None = None,
     confidence: float = 0.95,
 ) -> tuple[float, float, float]:
-    """Compute a mean and its percentile-bootstrap interval.
+    """Compute a mean and its percentile-bootstrap interval: mean, lower end, upper end.
 
-    Neighbouring characters are not independent, so blocks of them are drawn instead of single
-    ones when block_len > 1 (what does not fill a last block is left out of the resamples). Nor are
+    Neighbouring characters are not independent, so blocks of them are drawn instead of single ones
+    when block_len > 1 (what does not fill a last block is left out of the resamples). Nor are
     sentences about one film: items of one cluster are drawn together.
 
     Args:
         values: (n,), one number per scored item, in text order.
-        generator: Source of randomness.
-        n_resamples: Bootstrap samples.
         block_len: Items in a block, >= 1.
         cluster: int64 (n,), the cluster of each item, 0, 1, ...; None = blocks.
         confidence: Coverage aimed at, in (0, 1).
 
-    Returns:
-        Mean, lower end, upper end.
-
     Raises:
-        ValueError: values is not (n,), fewer than two blocks or clusters, no resample, or
-            confidence outside (0, 1).
+        ValueError: Bad shape or confidence, no resample, or fewer than two blocks or clusters.
 
     Source: Efron & Tibshirani 1993; Carlstein 1986 for blocks that do not overlap.
     """
@@ -78,11 +72,7 @@ def bootstrap_interval(
 def percentiles(
     values: Sequence[float] | NDArray[np.float64], confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Give the ends of the interval that holds the middle of the values.
-
-    Args:
-        values: At least one.
-        confidence: Share of the values inside, 0..1.
+    """Give the ends of the interval that holds the middle share `confidence` of the values.
 
     Raises:
         ValueError: No value, one that is not finite, or confidence outside 0..1.
@@ -97,15 +87,9 @@ def percentiles(
 
 
 def wilson_interval(n_hits: int, n_trials: int, *, z: float = 1.96) -> tuple[float, float, float]:
-    """Compute a proportion and its Wilson score interval.
+    """Compute a proportion and its Wilson score interval: proportion, lower end, upper end.
 
-    Args:
-        n_hits: Successes, 0..n_trials.
-        n_trials: Trials, >= 1.
-        z: Normal quantile; 1.96 for 95 %.
-
-    Returns:
-        Proportion, lower end, upper end.
+    `z` is a normal quantile; 1.96 for 95 %.
 
     Raises:
         ValueError: Counts out of range.

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
 """ROUGE: how much of a reference text a written text shares.
 
-Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries".
-
-Implemented: overlap of n-grams (ROUGE-1, ROUGE-2) and longest common subsequence (ROUGE-L) with one
-reference, each as precision, recall and F1. Left out: stemming, stop words, several references,
-and ROUGE-L summed over sentences: a text counts as one sentence.
+Paper: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries". Left out: stemming, stop
+words, several references, and ROUGE-L summed over sentences: a text counts as one sentence.
 """
 
 import re
@@ -17,36 +14,18 @@ from typing import NamedTuple
 class Rouge(NamedTuple):
     """One kind of overlap, each number between 0 and 1."""
 
-    precision: float
-    """Share of what was written that is in the reference."""
-    recall: float
-    """Share of the reference that was written."""
-    f1: float
-    """Harmonic mean of both; 0 when nothing is shared."""
+    precision: float  # share of what was written that is in the reference
+    recall: float  # share of the reference that was written
+    f1: float  # harmonic mean of both; 0 when nothing is shared
 
 
 def words(text: str) -> list[str]:
-    """Cut a text into the words that ROUGE compares.
-
-    Args:
-        text: Any text; case, punctuation and accents do not count (an accent ends a word).
-
-    Returns:
-        Runs of the letters a-z and digits, in lower case.
-    """
+    """Cut a text into runs of a-z and digits, in lower case; an accented letter ends a word."""
     return re.findall(r"[a-z0-9]+", text.lower())
 
 
 def rouge_n(written: str, reference: str, n: int = 1) -> Rouge:
-    """Compare n-grams, each counted as often as both texts have it.
-
-    Args:
-        written: The text to judge.
-        reference: The text that was wanted.
-        n: Words in an n-gram, >= 1.
-
-    Returns:
-        Precision, recall and F1; all 0 when a text has no n-gram.
+    """Compare n-grams, each counted as often as both texts have it; all 0 when one has none.
 
     Raises:
         ValueError: n < 1.
@@ -62,13 +41,6 @@ def rouge_n(written: str, reference: str, n: int = 1) -> Rouge:
 
 def rouge_l(written: str, reference: str) -> Rouge:
     """Compare by the longest sequence of words that both texts have in this order, with gaps.
-
-    Args:
-        written: The text to judge.
-        reference: The text that was wanted.
-
-    Returns:
-        Precision, recall and F1; all 0 when a text has no word.
 
     Source: Lin 2004, section 3.1. differs: F1 weighs precision and recall alike.
     """

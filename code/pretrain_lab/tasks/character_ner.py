@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Which words of a speech name a character of the same play: labels for every word.
 
-Implemented: passages of speech with a tag for each word, exact by the plays' own headings, split
-by play; no name of a validation or test passage occurs in a training play.
-
-Not implemented: names of gods, places and persons who never speak (they count as other words).
+Names of gods, places and persons who never speak count as other words.
 """
 
 from functools import cache
@@ -15,9 +12,7 @@ from pretrain_lab.corpora.loading import play_split
 from pretrain_lab.corpora.scenes import is_proper, load_scenes, normalise_word, training_words
 
 PASSAGE_LEN = 32
-"""Most words of a passage."""
 MAX_NAME_LEN = 4
-"""Most words of a name."""
 TAGS = ("O", "B", "I")
 """Outside a name, its first word, another word of it."""
 
@@ -26,29 +21,22 @@ class NamePassage(NamedTuple):
     """Words of one speech, and which of them name a character of the play."""
 
     words: tuple[str, ...]
-    tags: tuple[str, ...]
-    """One of TAGS for each word."""
+    tags: tuple[str, ...]  # one of TAGS for each word
     play: str
 
 
 def read_names(split: str, *, lowercase: bool = True) -> list[NamePassage]:
     """Mark the words that name a character who speaks in the same play.
 
-    A name is the longest run of words that stand together in a heading written in capitals
-    (`DUKE OF YORK`, not `First Witch`), if one of them occurs nowhere in the plays without a
-    capital: `York` and `Duke of York` are names, `Duke` alone is none, and Bottom the weaver goes
-    without. Passages with a name that the training plays hold anywhere are left out of validation
-    and test, so no list of names helps there.
-
-    Args:
-        split: "train", "validation" or "test".
-        lowercase: Whether the words lose their capitals, which give most names away.
-
-    Returns:
-        Passages of at most PASSAGE_LEN words, in the order of the text.
+    A name is the longest run of words that stand together in a heading written in capitals (`DUKE
+    OF YORK`, not `First Witch`), if one of them occurs nowhere in the plays without a capital:
+    `York` and `Duke of York` are names, `Duke` alone is none, and Bottom the weaver goes without.
+    Passages with a name that the training plays hold anywhere are left out of validation and test,
+    so no list of names helps there. By default the words lose their capitals, which give most names
+    away. Passages have at most PASSAGE_LEN words and the order of the text.
 
     Raises:
-        ValueError: The split has another name.
+        ValueError: The split is not "train", "validation" or "test".
     """
     seen: frozenset[str] = frozenset() if split == "train" else training_words()
     passages = []
@@ -70,14 +58,10 @@ def read_names(split: str, *, lowercase: bool = True) -> list[NamePassage]:
 
 @cache
 def cast_names(play: str) -> frozenset[tuple[str, ...]]:
-    """Give what names a character of a play.
+    """Give what names a character of a play, known by its file name without ending.
 
-    Args:
-        play: Its file name without ending.
-
-    Returns:
-        Every run of words of a heading in capitals that holds at least one proper name, in lower
-        case: ("duke", "of", "york"), ("of", "york") and ("york",) for DUKE OF YORK.
+    These are all runs of words of a heading in capitals that hold a proper name, in lower case:
+    ("duke", "of", "york"), ("of", "york") and ("york",) for DUKE OF YORK.
     """
     scenes = load_scenes(play_split(play))
     headings = {s.speaker for scene in scenes if scene.play == play for s in scene.speeches}

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the tasks of the plays yield without any model: rules that a trained one must beat.
 
-Implemented: the most frequent label, thresholds on lengths, lists of names, unseen words, fixed
-places and counts of headings; and the F1 of marked names. Each rule is fitted on the training
-split at most. Left out: bags of words, which scikit-learn has.
+Each rule is fitted on the training split at most.
 """
 
 import re
@@ -27,14 +25,7 @@ class Scores(NamedTuple):
 
 
 def majority_share(train: Sequence[Hashable], test: Sequence[Hashable]) -> float:
-    """Always say what is most frequent in training.
-
-    Args:
-        train: Labels of the training split.
-        test: Labels to be guessed.
-
-    Returns:
-        Share of them that the guess hits.
+    """Compute the share of the test labels that the most frequent training label hits.
 
     Raises:
         ValueError: One of the two is empty.
@@ -48,15 +39,11 @@ def majority_share(train: Sequence[Hashable], test: Sequence[Hashable]) -> float
 def speaker_change_rules(
     train: Sequence[SpeakerChange], test: Sequence[SpeakerChange]
 ) -> dict[str, float]:
-    """Guess a change of speaker from lengths and from a question mark.
+    """Guess a change of speaker from lengths and a question mark: rule -> share of right guesses.
 
-    Args:
-        train: The thresholds, and the side of them that means a change, are fitted on these.
-        test: Pairs to be guessed.
-
-    Returns:
-        Rule -> share of right guesses: "majority", "question" (the first sentence asks: change),
-        "first length" and "second length" (number of words).
+    The rules are "majority", "question" (the first sentence asks: change), "first length" and
+    "second length" (number of words). The thresholds, and the side of them that means a change, are
+    fitted on the training pairs.
     """
     rules = {
         "majority": majority_share([p.label for p in train], [p.label for p in test]),
@@ -83,16 +70,11 @@ def _hits(items: Sequence[tuple[int, int]], limit: int, short_means: int) -> int
 
 
 def name_rules(train: Sequence[NamePassage], test: Sequence[NamePassage]) -> dict[str, Scores]:
-    """Mark names by lists and by rarity.
+    """Mark names by lists and by rarity: rule -> scores.
 
-    Args:
-        train: The list of names is made from these.
-        test: Passages to be marked.
-
-    Returns:
-        Rule -> scores: "list" (words that are marked in training), "unseen" (words that the
-        training plays hold nowhere), "capital" (words with a capital that do not begin a
-        sentence; finds nothing in lower case).
+    The rules are "list" (words that are marked in training), "unseen" (words that the training
+    plays hold nowhere) and "capital" (words with a capital that do not begin a sentence; finds
+    nothing in lower case).
     """
     pairs = (pair for p in train for pair in zip(p.words, p.tags, strict=True))
     known = {normalise_word(word) for word, tag in pairs if tag != "O"}
@@ -111,14 +93,7 @@ def name_rules(train: Sequence[NamePassage], test: Sequence[NamePassage]) -> dic
 
 
 def mark_unseen(passage: NamePassage) -> list[str]:
-    """Mark every word that the training plays hold nowhere.
-
-    Args:
-        passage: Its words are looked up without case and punctuation.
-
-    Returns:
-        A tag for each word, B or O.
-    """
+    """Tag words B that the training plays hold nowhere, without case and punctuation; else O."""
     seen = training_words()
     bare = [normalise_word(word) for word in passage.words]
     return ["B" if word and word not in seen else "O" for word in bare]
@@ -130,14 +105,9 @@ def _inside(before: str | None) -> bool:
 
 
 def entity_f1(marked: Tags, truth: Tags) -> Scores:
-    """Compare marked names with the true ones, as wholes.
+    """Compare marked names with the true ones, as wholes; a share without a denominator is 0.
 
-    Args:
-        marked: Tags of each passage; an I that follows no B or I starts a name.
-        truth: The right tags.
-
-    Returns:
-        Precision, recall and their harmonic mean; 0 where a share has no denominator.
+    An I that follows no B or I starts a name.
 
     Raises:
         ValueError: Passages or their lengths differ.
@@ -155,14 +125,7 @@ def entity_f1(marked: Tags, truth: Tags) -> Scores:
 
 
 def bio_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
-    """List names as (first word, word after the last).
-
-    Args:
-        tags: One of "O", "B", "I" for each word.
-
-    Returns:
-        The spans in order.
-    """
+    """List names, tagged "O", "B" or "I" for each word, as (first word, word after the last)."""
     spans: list[tuple[int, int]] = []
     for place, tag in enumerate(tags):
         if tag == "B" or (tag == "I" and (not spans or spans[-1][1] != place)):
@@ -173,15 +136,11 @@ def bio_spans(tags: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def speaker_rules(test: Sequence[SpeakerQuestion]) -> dict[str, float]:
-    """Answer who speaks without reading the line.
+    """Answer who speaks without reading the line: rule -> share of right names.
 
-    Args:
-        test: Questions.
-
-    Returns:
-        Rule -> share of right names: "first" and "last" heading, "commonest" (the first of the
-        most frequent ones), "drawn" (a heading drawn uniformly, on average); and "above", the
-        heading above the line, which is the rule that made the labels and always right.
+    The rules are "first" and "last" heading, "commonest" (the first of the most frequent ones),
+    "drawn" (a heading drawn uniformly, on average); and "above", the heading above the line, which
+    is the rule that made the labels and always right.
     """
     hits: Counter[str] = Counter()
     drawn = 0.0

@@ -2,11 +2,8 @@
 """Pairs of text segments that follow each other, or do not.
 
 Papers: Devlin et al. 2019 (arXiv:1810.04805), appendix A.2, for next-sentence prediction; Lan et
-al. 2020 (ALBERT, arXiv:1909.11942), section 3.1, for the order of two segments.
-
-Implemented: segments of whole sentences; true neighbours; false ones from another document or
-from the same one; swapped ones. Left out: the shortening of every tenth row, by which BERT's
-released code makes pairs of all lengths.
+al. 2020 (ALBERT, arXiv:1909.11942), section 3.1, for the order of two segments. Left out: the
+shortening of every tenth row, by which BERT's released code makes pairs of all lengths.
 """
 
 from collections.abc import Sequence
@@ -22,16 +19,11 @@ _MAX_DRAWS = 100
 class Segments(NamedTuple):
     """Stretches of whole sentences, one from each sentence of a collection on."""
 
-    ids: Tensor
-    """int64 (L,), all sentences behind each other."""
-    starts: Tensor
-    """int64 (n,), the place of each segment's first token in ids."""
-    lens: Tensor
-    """int64 (n,), in tokens."""
-    ends: Tensor
-    """int64 (n,), the number of the first sentence behind the segment."""
-    documents: Tensor
-    """int64 (n,), the number of the document."""
+    ids: Tensor  # int64 (L,), all sentences behind each other
+    starts: Tensor  # int64 (n,), the place of each segment's first token in ids
+    lens: Tensor  # int64 (n,), in tokens
+    ends: Tensor  # int64 (n,), the number of the first sentence behind the segment
+    documents: Tensor  # int64 (n,), the number of the document
 
     def tokens(self, which: Tensor) -> list[Tensor]:
         """Give the ids of some segments, int64 (k,) -> list of int64 (length,)."""
@@ -44,22 +36,15 @@ class Pairs(NamedTuple):
 
     first: Tensor
     second: Tensor
-    labels: Tensor
-    """0 = the second follows the first, 1 = it does not."""
+    labels: Tensor  # 0 = the second follows the first, 1 = it does not
 
 
 def find_segments(documents: Sequence[Sequence[Tensor]], max_tokens: int) -> Segments:
     """Gather, from each sentence on, as many whole sentences of its document as fit.
 
-    A first sentence that is too long alone loses its end. So every segment begins where a
-    sentence does, and nothing but its content tells what stood beside it.
-
-    Args:
-        documents: Sentences of each document, int64 (length,), none empty.
-        max_tokens: Most tokens of a segment.
-
-    Returns:
-        One segment for each sentence.
+    A first sentence that is too long alone loses its end. So every segment begins where a sentence
+    does, and nothing but its content tells what stood beside it. The sentences of each document are
+    int64 (length,), none empty.
 
     Raises:
         ValueError: No sentence, an empty one, or max_tokens < 1.
@@ -87,14 +72,6 @@ def find_segments(documents: Sequence[Sequence[Tensor]], max_tokens: int) -> Seg
 def true_pairs(segments: Segments, n_pairs: int, *, generator: Generator) -> Pairs:
     """Draw segments with those that follow them; all labels are 0.
 
-    Args:
-        segments: From `find_segments`.
-        n_pairs: Number of pairs n.
-        generator: Source of randomness.
-
-    Returns:
-        n pairs.
-
     Raises:
         ValueError: No document has two segments behind each other, or n_pairs < 0.
     """
@@ -112,22 +89,14 @@ def true_pairs(segments: Segments, n_pairs: int, *, generator: Generator) -> Pai
 def next_sentence_pairs(
     segments: Segments, n_pairs: int, *, generator: Generator, reach: int | None = None
 ) -> Pairs:
-    """Draw pairs of which half, by chance, do not follow each other.
+    """Draw pairs of which half, by chance, do not follow each other (label 1).
 
-    Args:
-        segments: From `find_segments`.
-        n_pairs: Number of pairs n.
-        generator: Source of randomness.
-        reach: Where a false second segment comes from: None = another document, as in BERT; a
-            number = the same document, at most so many sentences away from the true one, and
-            overlapping neither segment of the true pair.
-
-    Returns:
-        n pairs; label 0 = the second follows, 1 = it does not.
+    A false second segment comes from another document, as in BERT, or, with `reach`, from the same
+    one: at most so many sentences away from the true one, and overlapping neither segment of the
+    true pair.
 
     Raises:
-        ValueError: The documents are too few or too short to have such pairs, n_pairs < 0, or
-            reach < 1.
+        ValueError: Documents too few or too short for such pairs, n_pairs < 0, or reach < 1.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805), appendix A.2; the labels are those of its code.
     """
@@ -150,18 +119,7 @@ def next_sentence_pairs(
 
 
 def sentence_order_pairs(segments: Segments, n_pairs: int, *, generator: Generator) -> Pairs:
-    """Draw neighbours of which half, by chance, are swapped.
-
-    Args:
-        segments: From `find_segments`.
-        n_pairs: Number of pairs n.
-        generator: Source of randomness.
-
-    Returns:
-        n pairs; label 0 = in their order, 1 = swapped.
-
-    Raises:
-        ValueError: As `true_pairs`.
+    """Draw neighbours of which half, by chance, are swapped (label 1); ValueError as `true_pairs`.
 
     Source: Lan et al. 2020 (ALBERT, arXiv:1909.11942), section 3.1, sentence-order prediction.
     """

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Labels that the plays' own mark-up gives exactly: speaker changes, and who speaks a line.
 
-Implemented: two supervised tasks, each split by play. Two sentences: does the speaker change
-between them? A piece of a scene and one of its lines: who speaks it, as a span of the piece? The
-names of characters are `pretrain_lab.tasks.character_ner`, the genre of a passage is
-`pretrain_lab.tasks.text_to_text.read_genres`; what each task yields without any model,
-`pretrain_lab.tasks.rule_baselines`.
-
-Not implemented: half-lines of verse, stage directions.
+What the tasks yield without any model is in `pretrain_lab.tasks.rule_baselines`. Half-lines of
+verse and stage directions are left out.
 """
 
 import re
@@ -24,7 +19,6 @@ from pretrain_lab.corpora.scenes import Scene, load_scenes
 CONTEXT_LEN = 60
 """Most words of the piece of a scene that a question is about, headings included."""
 MIN_SPEAKERS = 3
-"""Fewest different speakers in such a piece."""
 _SENTENCE_END = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 
 
@@ -33,22 +27,17 @@ class SpeakerChange(NamedTuple):
 
     first: str
     second: str
-    label: int
-    """1 = another speaker says the second; 0 = the same one."""
+    label: int  # 1 = another speaker says the second; 0 = the same one
     play: str
 
 
 class SpeakerQuestion(NamedTuple):
     """A question about a line, to be answered by a span of the context."""
 
-    context: str
-    """Consecutive speeches, each `NAME:` and its lines."""
-    line: str
-    """Stands once in the context."""
-    start: int
-    """First character of the answer: the heading above the line."""
-    end: int
-    """Character after the answer."""
+    context: str  # consecutive speeches, each `NAME:` and its lines
+    line: str  # stands once in the context
+    start: int  # first character of the answer: the heading above the line
+    end: int  # character after the answer
     play: str
 
     @property
@@ -62,17 +51,10 @@ def load_speaker_changes(split: str, *, generator: Generator) -> list[SpeakerCha
 
     Sentences, not lines: in prose the last line of a speech is short, which would tell. Both kinds
     of pairs end and begin alike: the first with `.`, `?` or `!`, the second with a capital. As many
-    pairs change as do not, in each play.
-
-    Args:
-        split: "train", "validation" or "test".
-        generator: Draws which pairs of the larger class are kept.
-
-    Returns:
-        Pairs of sentences, play by play.
+    pairs change as do not, in each play: the generator draws which of the larger class are kept.
 
     Raises:
-        ValueError: The split has another name.
+        ValueError: The split is not "train", "validation" or "test".
     """
     found: dict[str, tuple[list[SpeakerChange], list[SpeakerChange]]] = {}
     for scene in load_scenes(split):
@@ -88,21 +70,14 @@ def load_speaker_changes(split: str, *, generator: Generator) -> list[SpeakerCha
 
 
 def read_speakers(split: str, *, generator: Generator) -> list[SpeakerQuestion]:
-    """Ask who speaks a line of a scene.
+    """Ask who speaks a line of a scene: a question for each fit context of MIN_SPEAKERS or more.
 
     The speech that is asked about is drawn uniformly from those that have a line of four words or
-    more, then one of these lines, so the place of the heading tells little.
-
-    Args:
-        split: "train", "validation" or "test".
-        generator: Draws speech and line.
-
-    Returns:
-        One question for each context of at least MIN_SPEAKERS speakers that has such a line. In
-        training a context begins at every speech; in validation and test no two overlap.
+    more, then one of these lines, so the place of the heading tells little. In training a context
+    begins at every speech; in validation and test no two overlap.
 
     Raises:
-        ValueError: The split has another name.
+        ValueError: The split is not "train", "validation" or "test".
     """
     questions = []
     for scene in load_scenes(split):

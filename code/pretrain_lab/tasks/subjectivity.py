@@ -2,13 +2,8 @@
 """Two kinds of texts about films: some tell a plot, some judge. Which is which?
 
 Paper: Pang & Lee 2004 (arXiv:cs/0409058), who set sentences of plots against sentences of reviews
-to tell what is told from what is judged.
-
-Implemented: this book's plots and review sentences in pairs, in two forms. *Whole*: a plot as it
-stands in the file, and any review sentence. *Sentences*: one sentence of a plot, and a review
-sentence of as many words, so that the length gives nothing away. Both kinds are equally frequent,
-and films are disjoint between splits. Not implemented: their data; a splitter that knows
-abbreviations (`Dr. No` makes two sentences here, and short pieces are dropped).
+to tell what is told from what is judged. differs: these are the book's plots and review sentences;
+the splitter knows no abbreviations (`Dr. No` makes two sentences, and short pieces are dropped).
 """
 
 import re
@@ -37,11 +32,7 @@ class FilmText:
 def split_sentences(text: str) -> list[str]:
     """Cut a paragraph after `.`, `!` or `?` where a capital letter follows.
 
-    Args:
-        text: One paragraph.
-
-    Returns:
-        Its sentences, without blanks at the ends and without quotes behind the full stop.
+    Blanks at the ends and quotes behind the full stop are dropped.
     """
     return [piece.strip() for piece in _END.split(text) if piece.strip()]
 
@@ -49,17 +40,11 @@ def split_sentences(text: str) -> list[str]:
 def load_plot_or_review(
     split: str, form: str, *, generator: Generator, n_pairs: int | None = None
 ) -> list[FilmText]:
-    """Pair texts that tell a plot with review sentences, in random order of pairs.
+    """Pair texts that tell a plot with review sentences: plot, review, plot, review …; none twice.
 
-    Args:
-        split: "train", "validation", "test" or "all". No film is in two splits.
-        form: "whole" plots beside review sentences of any length, or "sentences" of both kinds,
-            of 5 to 40 words, that have as many words in each pair.
-        generator: Source of randomness: which texts meet, and in which order.
-        n_pairs: Pairs to keep, the first ones drawn; None = all.
-
-    Returns:
-        Plot, review, plot, review …; no text twice.
+    The form is "whole" plots beside review sentences of any length, or "sentences" of both kinds,
+    of 5 to 40 words, that have as many words in each pair. The split is "train", "validation",
+    "test" or "all"; no film is in two. `n_pairs` keeps the first ones drawn, None = all.
 
     Raises:
         ValueError: The split or the form has another name, or there are fewer pairs.

@@ -2,10 +2,6 @@
 """Tasks as texts: a prefix says what to do, the target is the answer in words.
 
 Paper: Raffel et al. 2020 (arXiv:1910.10683), section 2.4 and appendix D.
-
-Implemented: four tasks on the book's data, each with its prefix and the same splits as the data:
-reversed words, the genre of a passage, the sentiment of a sentence, the title of a plot. Left out:
-tasks whose answer is a number, and several texts in one source.
 `pretrain_lab.finetuning.text_to_text` trains on them.
 """
 
@@ -29,31 +25,24 @@ GENRES = {
 SENTIMENTS = ("rotten", "fresh")
 """The word for each label of `load_reviews`."""
 PASSAGE_LEN = 50
-"""Words in a passage of a play."""
 
 
 class Example(NamedTuple):
     """One question and its answer."""
 
-    source: str
-    """Prefix and text."""
+    source: str  # prefix and text
     target: str
-    group: str
-    """What the split never divides: the play, the film, the word."""
+    group: str  # what the split never divides: the play, the film, the word
 
 
 class Task(NamedTuple):
     """One kind of question."""
 
     prefix: str
-    read: Callable[[str], Iterator[Example]]
-    """Gives the examples of a split, without the prefix."""
+    read: Callable[[str], Iterator[Example]]  # gives the examples of a split, without the prefix
 
     def examples(self, split: str) -> list[Example]:
-        """Make all examples of a split.
-
-        Args:
-            split: "train", "validation" or "test".
+        """Make all examples of a split ("train", "validation" or "test").
 
         Raises:
             ValueError: The split has another name.
@@ -68,13 +57,8 @@ def read_reversals(split: str) -> Iterator[Example]:
 
     Blanks part the letters because a model of subwords sees no letters: "head" may be one token,
     and its spelling would have to be learned token by token. Here each letter is a token, the same
-    in source and target, and one rule holds for all words.
-
-    Args:
-        split: "train", "validation" or "test"; drawn from a hash of the word.
-
-    Yields:
-        Each different word of 3 to 8 letters, in lower case, in alphabetical order.
+    in source and target, and one rule holds for all words. Words have 3 to 8 letters, in lower
+    case; each comes once, in alphabetical order, in a split drawn from its hash.
     """
     text = " ".join(play.text for play in load_shakespeare()).lower()
     for word in sorted(set(re.findall(r"\b[a-z]{3,8}\b", text))):
@@ -83,13 +67,9 @@ def read_reversals(split: str) -> Iterator[Example]:
 
 
 def read_genres(split: str) -> Iterator[Example]:
-    """Cut plays into passages, to be named by genre.
+    """Cut plays into passages of PASSAGE_LEN words of speech, to be named by genre.
 
-    Args:
-        split: "train", "validation" or "test"; no play is in two of them.
-
-    Yields:
-        Passages of PASSAGE_LEN words of speech. Speakers are not named: their names tell the play.
+    Speakers are not named: their names tell the play. No play is in two splits.
     """
     for play in load_shakespeare(split):
         speech = " ".join(speech.text for speech in play.speeches).split()
@@ -101,24 +81,16 @@ def read_genres(split: str) -> Iterator[Example]:
 def read_sentiments(split: str) -> Iterator[Example]:
     """Ask of each review sentence whether its review was "fresh" or "rotten".
 
-    Args:
-        split: "train", "validation" or "test"; no film is in two of them.
-
-    Yields:
-        One example for each sentence.
+    No film is in two splits.
     """
     for review in load_reviews(split):
         yield Example(review.sentence, SENTIMENTS[review.label], review.film)
 
 
 def read_titles(split: str) -> Iterator[Example]:
-    """Ask for the title of a film, given its plot.
+    """Ask for the title of a film, given its plot; titles are in lower case, as in the file.
 
-    Args:
-        split: "train", "validation" or "test"; no film is in two of them.
-
-    Yields:
-        One example for each plot; titles are in lower case, as in the file.
+    No film is in two splits.
     """
     for plot in load_plots():
         if film_split(plot.film) == split:

@@ -2,10 +2,6 @@
 """Sentences whose words have two senses, and whether equal senses lie together in a space.
 
 Paper: Ethayarajh 2019 (arXiv:1909.00512) for the question how contextual a vector is.
-
-Implemented: the book's own 120 sentences, five words of two senses each; nearest neighbours among
-the sentences of one word; the mean cosine of a set of vectors. Left out: senses from a dictionary,
-and words with more than two.
 """
 
 import tomllib
@@ -25,8 +21,7 @@ class SenseSentence(NamedTuple):
     text: str
     word: str
     sense: str
-    clue: str
-    """Where the words that tell the sense stand: "left" or "right" of it."""
+    clue: str  # where the words that tell the sense stand: "left" or "right" of it
 
     @property
     def place(self) -> int:
@@ -37,11 +32,7 @@ class SenseSentence(NamedTuple):
 
 @cache
 def load_senses() -> tuple[SenseSentence, ...]:
-    """Read data/senses.toml.
-
-    Returns:
-        The sentences: word by word, sense by sense, first those with the clue on the left.
-    """
+    """Read data/senses.toml, word by word and sense by sense, clues on the left first."""
     entries = tomllib.loads(data_file("senses.toml").read_text(encoding="utf-8"))["sense"]
     return tuple(
         SenseSentence(text, entry["word"], entry["sense"], clue)
@@ -52,13 +43,7 @@ def load_senses() -> tuple[SenseSentence, ...]:
 
 
 def cosines(vectors: Tensor) -> Tensor:
-    """Compute the cosine of every pair of vectors.
-
-    Args:
-        vectors: float (n, D).
-
-    Returns:
-        float (n, n). A vector of zeros has the cosine 0 with all.
+    """Compute the cosine of every pair of vectors, (n, D): float64 (n, n), 0 with a zero vector.
 
     Raises:
         ValueError: vectors is not (n, D).
@@ -70,13 +55,7 @@ def cosines(vectors: Tensor) -> Tensor:
 
 
 def mean_cosine(vectors: Tensor) -> float:
-    """Average the cosine over all pairs of different vectors: near 1, they share a direction.
-
-    Args:
-        vectors: float (n, D), n > 1.
-
-    Returns:
-        The mean, in -1..1.
+    """Average the cosine of all pairs of different vectors, (n, D): near 1, they share a direction.
 
     Raises:
         ValueError: Fewer than two vectors, or vectors is not (n, D).
@@ -92,16 +71,9 @@ def mean_cosine(vectors: Tensor) -> float:
 def neighbour_hits(vectors: Tensor, labels: Sequence[str], groups: Sequence[str]) -> Tensor:
     """Ask of every vector whether its nearest other one in the group has the same label.
 
-    Near is the largest cosine. Of equally near ones (within 1e-9) each counts its share, so
-    vectors that are all alike give the share of equal labels among the others, which is chance.
-
-    Args:
-        vectors: float (n, D).
-        labels: n labels.
-        groups: n groups; only vectors of one group are compared.
-
-    Returns:
-        float64 (n,), 1 = yes, 0 = no, between them for ties.
+    Near is the largest cosine. Of equally near ones (within 1e-9) each counts its share, so vectors
+    that are all alike give the share of equal labels among the others, which is chance. Vectors are
+    float (n, D). Returns float64 (n,): 1 = yes, 0 = no, between them for ties.
 
     Raises:
         ValueError: No vectors, other numbers of labels or groups, or a group of one.

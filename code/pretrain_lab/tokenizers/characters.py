@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A tokeniser of single characters, with the special tokens that the objectives need.
-
-Implemented: one id per character, [PAD] and [MASK] in front. Left out: subwords (chapter 3).
-"""
+"""A tokeniser of single characters, with the special tokens that the objectives need."""
 
 from collections.abc import Sequence
 
@@ -17,15 +14,10 @@ class CharTokenizer:
     """Map characters to ids and back. Special tokens hold the first ids."""
 
     def __init__(self, characters: Sequence[str], specials: Sequence[str] = (PAD, MASK)) -> None:
-        """Fix the vocabulary.
-
-        Args:
-            characters: The single characters, in the order of their ids.
-            specials: Special tokens; [PAD] and [MASK] must be among them.
+        """Fix the vocabulary, in the order of the ids; [PAD] and [MASK] must be among the specials.
 
         Raises:
-            ValueError: A character is not one character, a token comes twice, or a special is
-                missing.
+            ValueError: Not single characters, a token that comes twice, or a missing special.
         """
         wrong = [c for c in characters if len(c) != 1]
         if wrong or len(set(characters)) != len(characters):
@@ -44,9 +36,6 @@ class CharTokenizer:
     @classmethod
     def from_text(cls, text: str) -> "CharTokenizer":
         """Take every character of a text, sorted.
-
-        Args:
-            text: Text that holds each character at least once.
 
         Raises:
             ValueError: The text is empty.
@@ -85,13 +74,7 @@ class CharTokenizer:
         return tuple(range(len(self.specials)))
 
     def encode(self, text: str) -> Tensor:
-        """Turn a text into ids, one per character.
-
-        Args:
-            text: Text of T characters of the vocabulary.
-
-        Returns:
-            int64 (T,).
+        """Turn a text into ids, one per character: int64 (T,).
 
         Raises:
             ValueError: A character is not in the vocabulary; the message names it and its place.
@@ -106,13 +89,7 @@ class CharTokenizer:
             ) from None
 
     def decode(self, ids: Tensor | Sequence[int]) -> str:
-        """Turn ids back into text; special tokens appear by their names.
-
-        Args:
-            ids: int64 (T,), or a sequence of ids.
-
-        Returns:
-            The text.
+        """Turn ids, (T,), back into text; special tokens appear by their names.
 
         Raises:
             ValueError: Not one-dimensional, or an id outside 0..V-1.
@@ -121,18 +98,10 @@ class CharTokenizer:
 
 
 def checked_ids(ids: Tensor | Sequence[int], vocab_size: int) -> list[int]:
-    """Refuse ids that a vocabulary does not have.
-
-    Args:
-        ids: int64 (T,), or a sequence of ids.
-        vocab_size: Number of token ids V.
-
-    Returns:
-        The ids as a list.
+    """Give ids, (T,), as a list, and refuse those that a vocabulary does not have.
 
     Raises:
-        ValueError: Not one-dimensional, no whole numbers, or an id outside 0..V-1; the message
-            names the first.
+        ValueError: Not one-dimensional, no whole numbers, or an id outside 0..V-1, the first named.
     """
     values = torch.as_tensor(ids)
     if values.is_floating_point() and values.numel():

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Learn a vocabulary of subwords from texts.
+"""Learn a vocabulary of subwords from texts, by the trainers of the `tokenizers` library.
 
 Papers: Sennrich et al. 2016 (arXiv:1508.07909) for byte-pair encoding (BPE); Radford et al. 2019
 (GPT-2) for its form on bytes; Schuster and Nakajima 2012 for WordPiece; Kudo 2018
-(arXiv:1804.10959) for the unigram model.
-
-Implemented: training by the `tokenizers` library, which does the counting. Texts keep case and
-accents unless BERT's lower-casing is asked for. Left out: other normalisation, and WordPiece's
-original criterion: the library grows its vocabulary as BPE does.
+(arXiv:1804.10959) for the unigram model. Texts keep case and accents unless lower-casing is chosen.
 """
 
 from collections.abc import Sequence
@@ -45,9 +41,9 @@ def train_subwords(
 ) -> SubwordTokenizer:
     """Learn a vocabulary of subwords.
 
-    The ids are: special tokens, then the pieces, then the sentinels, whose numbers count down
-    from the last id, as in T5. "bpe" and "byte-bpe" give the same vocabulary at every run.
-    "wordpiece" and "unigram" may differ in a few pieces: the library breaks ties by chance.
+    The ids are: special tokens, then the pieces, then the sentinels, whose numbers count down from
+    the last id, as in T5. "bpe" and "byte-bpe" give the same vocabulary at every run. "wordpiece"
+    and "unigram" may differ in a few pieces: the library breaks ties by chance.
 
     Args:
         texts: Training texts, not empty.
@@ -60,9 +56,6 @@ def train_subwords(
         n_sentinels: Number of tokens <extra_id_n>.
         lowercase: Whether capitals become small letters and lose their accents, in training and
             in `encode`, as in BERT's uncased models. Texts then come back without them.
-
-    Returns:
-        The tokeniser.
 
     Raises:
         ValueError: Unknown kind or special token, no text, no [UNK] where the kind needs it, or a

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Two texts in one row, as BERT reads them.
+"""Two texts in one row, as BERT reads them: [CLS] A [SEP] B [SEP].
 
 Paper: Devlin et al. 2019 (arXiv:1810.04805), figure 2.
-
-Implemented: [CLS] A [SEP] B [SEP] with segment ids and padding mask, and truncation. Which texts
-make a pair is drawn in `pretrain_lab.tasks.sentence_pairs`. Left out: more than two segments.
 """
 
 from collections.abc import Sequence
@@ -19,23 +16,15 @@ from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 class Packed(NamedTuple):
     """A batch as BERT reads it; each (B, T)."""
 
-    ids: Tensor
-    """int64: [CLS] A [SEP] B [SEP] [PAD] ..."""
-    segment_ids: Tensor
-    """int64: 0 up to the first [SEP] and on padding, 1 on B and its [SEP]."""
-    attention_mask: Tensor
-    """bool, True = real token."""
+    ids: Tensor  # int64: [CLS] A [SEP] B [SEP] [PAD] ...
+    segment_ids: Tensor  # int64: 0 up to the first [SEP] and on padding, 1 on B and its [SEP]
+    attention_mask: Tensor  # bool, True = real token
 
 
 def segment_ids_of(ids: Tensor, sep_id: int) -> Tensor:
-    """Number the segments of rows without padding.
+    """Number the segments of rows without padding, int64 (..., T).
 
-    Args:
-        ids: int64 (..., T).
-        sep_id: Id of [SEP].
-
-    Returns:
-        int64 (..., T), 0 up to the first [SEP] of a row, itself included, and 1 behind it.
+    The number is 0 up to the first [SEP], itself included, and 1 behind it.
     """
     closes = (ids == sep_id).long()
     closed_before = closes.cumsum(dim=-1) - closes
@@ -43,15 +32,9 @@ def segment_ids_of(ids: Tensor, sep_id: int) -> Tensor:
 
 
 def truncate_pair(first: Tensor, second: Tensor, n_tokens: int) -> tuple[Tensor, Tensor]:
-    """Take tokens from the end of the longer text, one by one, until both fit.
+    """Take tokens from the end of the longer text, one by one, until both fit in n_tokens.
 
-    Args:
-        first: int64 (S,).
-        second: int64 (U,). Of two equally long ones it is the one that is cut.
-        n_tokens: Most tokens of both together.
-
-    Returns:
-        The beginnings of both.
+    Of two equally long texts, int64 (length,), the second is cut.
 
     Raises:
         ValueError: n_tokens < 0.
@@ -79,15 +62,8 @@ def pack_ids(
 ) -> Packed:
     """Lay out pairs of texts for BERT: [CLS] A [SEP] B [SEP], padded to the longest row.
 
-    Args:
-        pairs: Ids of A and of B, each int64 (length,), without special tokens.
-        cls_id: Id of [CLS].
-        sep_id: Id of [SEP].
-        pad_id: Id of [PAD].
-        max_len: Most tokens of a row, special ones included; None = no limit.
-
-    Returns:
-        Ids, segment ids and padding mask, each (B, T).
+    Texts are int64 (length,), without special tokens; rows have at most `max_len` tokens, special
+    ones included, None = no limit.
 
     Raises:
         ValueError: No pair, or a max_len that the three special tokens alone exceed.
@@ -114,16 +90,8 @@ def pack_pairs(
 ) -> Packed:
     """Cut pairs of texts into tokens and lay them out for BERT, see `pack_ids`.
 
-    Args:
-        pairs: Two texts each.
-        tokenizer: Has [CLS], [SEP] and [PAD].
-        max_len: Most tokens of a row, special ones included; None = no limit.
-
-    Returns:
-        Ids, segment ids and padding mask, each (B, T).
-
     Raises:
-        ValueError: As `pack_ids`, or a vocabulary without these special tokens.
+        ValueError: As `pack_ids`, or a vocabulary without [CLS], [SEP] or [PAD].
     """
     encoded = [(tokenizer.encode(first), tokenizer.encode(second)) for first, second in pairs]
     roles = {name: getattr(tokenizer, name) for name in ("cls_id", "sep_id", "pad_id")}

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Subword tokenisers: vocabularies of pieces between characters and words.
 
-Implemented: a class with the interface of `pretrain_lab.tokenizers.characters.CharTokenizer`, so
-that objectives, training and checkpoints take either, around a tokeniser of the `tokenizers`
-library. `pretrain_lab.tokenizers.learning` learns one from texts. Left out: sampling of
-segmentations.
+Objectives, training and checkpoints take these or a
+`pretrain_lab.tokenizers.characters.CharTokenizer`; `pretrain_lab.tokenizers.learning` learns one.
 """
 
 import json
@@ -47,10 +45,7 @@ class SubwordTokenizer:
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        """Wrap a trained tokeniser of the `tokenizers` library.
-
-        Args:
-            tokenizer: Its padding and truncation are switched off.
+        """Wrap a trained tokeniser, whose padding and truncation are switched off.
 
         Raises:
             ValueError: Its ids are not 0..V-1.
@@ -78,11 +73,8 @@ class SubwordTokenizer:
     def from_dict(cls, state: dict[str, Any]) -> "SubwordTokenizer":
         """Rebuild a tokeniser from what `to_dict` gave.
 
-        Args:
-            state: The JSON of the `tokenizers` library as a dictionary.
-
         Raises:
-            ValueError: It is no such JSON.
+            ValueError: It is not JSON of the `tokenizers` library.
         """
         try:
             return cls(Tokenizer.from_str(json.dumps(state)))
@@ -135,13 +127,7 @@ class SubwordTokenizer:
         return self._role("eos")
 
     def encode(self, text: str) -> Tensor:
-        """Turn a text into ids.
-
-        Args:
-            text: Any text. Without [UNK], only characters of the vocabulary.
-
-        Returns:
-            int64 (T,), one id for each token; no special token is added.
+        """Turn a text into ids, int64 (T,); no special token is added.
 
         Raises:
             ValueError: The vocabulary lacks a character, and [UNK] too.
@@ -157,19 +143,13 @@ class SubwordTokenizer:
         return torch.tensor(ids, dtype=torch.int64)
 
     def decode(self, ids: Tensor | Sequence[int]) -> str:
-        """Turn ids back into text; special tokens appear by their names.
+        """Turn ids, (T,), back into text; special tokens appear by their names.
 
         `decode(encode(text)) == text` for "byte-bpe" and every text, and for "bpe" and "unigram"
-        when every character is in the vocabulary (in the book's: printable ASCII and line
-        breaks). Not for "wordpiece", which forgets blanks and line breaks and here puts one blank
-        between words. A list of ids cut from a text may begin or end inside a character of
-        several bytes, which then reads as the replacement character.
-
-        Args:
-            ids: int64 (T,), or a sequence of ids.
-
-        Returns:
-            The text.
+        when every character is in the vocabulary (in the book's: printable ASCII and line breaks).
+        Not for "wordpiece", which forgets blanks and line breaks and here puts one blank between
+        words. A list of ids cut from a text may begin or end inside a character of several bytes,
+        which then reads as the replacement character.
 
         Raises:
             ValueError: Not one-dimensional, or an id outside 0..V-1.
@@ -178,25 +158,11 @@ class SubwordTokenizer:
         return self._tokenizer.decode(known, skip_special_tokens=False)
 
     def split(self, text: str) -> list[str]:
-        """Cut a text into its tokens, for reading.
-
-        Args:
-            text: As for `encode`.
-
-        Returns:
-            The entries of `tokens` that `encode` gives.
-
-        Raises:
-            ValueError: As `encode`.
-        """
+        """Cut a text into the `tokens` that `encode` gives, for reading; ValueError as there."""
         return [self.tokens[i] for i in self.encode(text).tolist()]
 
     def save(self, path: str | Path) -> None:
-        """Write the vocabulary as JSON of the `tokenizers` library.
-
-        Args:
-            path: File name; an existing file is replaced.
-        """
+        """Write the vocabulary as JSON of the `tokenizers` library, over an existing file."""
         with replacing(Path(path)) as part:
             part.write_text(self._tokenizer.to_str() + "\n", encoding="utf-8")
 
@@ -219,13 +185,7 @@ class SubwordTokenizer:
 
 
 def load_tokenizer(name: str | Path) -> SubwordTokenizer:
-    """Read a stored tokeniser.
-
-    Args:
-        name: A name in data/tokenizers ("plays_bpe"), or the path of a .json file.
-
-    Returns:
-        The tokeniser.
+    """Read a tokeniser by its name in data/tokenizers ("plays_bpe"), or the path of a .json file.
 
     Raises:
         FileNotFoundError: No such file; the message lists the names that exist.

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Train any of the objectives on any text: `python -m pretrain_lab.train --config FILE`.
 
-Implemented: the command line. One command for one CPU, several processes, a GPU, or a cluster, by
-the `accelerate` library, under `accelerate launch` or `torchrun`. What it does is
-`pretrain_lab.train.loop`, what a configuration may say `pretrain_lab.train.options`; examples are
-in `experiments/configs`.
+One command for one CPU, several processes, a GPU, or a cluster, by the `accelerate` library, under
+`accelerate launch` or `torchrun`. What a configuration may say is in `pretrain_lab.train.options`;
+examples are in `experiments/configs`.
 
 Tested on CPUs: one process, two (gloo), and weights shared out between two (FSDP2). The same code
 is written for GPUs, but was not tested on them. Left out: FSDP1, DeepSpeed, float16.
@@ -24,14 +23,7 @@ from pretrain_lab.train.objectives import OBJECTIVES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Args:
-        arguments: Of the command line; None = those of this process.
-
-    Returns:
-        Exit code: 0 = done, 1 = stopped, 2 = refused.
-    """
+    """Run the command; the exit code is 0 = done, 1 = stopped, 2 = refused."""
     given = _parser().parse_args(arguments)
     try:
         train(load_config(given.config, given.set), cpu=given.cpu)

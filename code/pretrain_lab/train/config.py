@@ -73,10 +73,8 @@ def _expect(is_right: Any, where: str, expected: str, got: Any) -> None:
 def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     """Read a TOML file.
 
-    Args:
-        path: The file.
-        overrides: Such as "training.n_steps=50"; each replaces what the file says, and one with
-            nothing behind the sign takes it away. What is no TOML value is taken as a text.
+    Overrides such as "training.n_steps=50" replace what the file says; one with nothing behind the
+    sign takes it away. What is no TOML value is taken as a text.
 
     Raises:
         ConfigError: No such file, no TOML, or a content that `check_config` refuses.

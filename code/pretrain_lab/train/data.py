@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The text of a run of `pretrain_lab.train`: rows, and the windows that samples are cut from.
 
-Rows come from files, from a data set of the `datasets` library, or from the plays of this book. A
-row of a file is a line with its break, so that all rows together are the text itself. A row of a
+A row of a file is a line with its break, so that all rows together are the text itself. A row of a
 data set is a whole text; it is followed by the vocabulary's end of text, or by a line break where
-there is none.
+there is none. Consecutive and streamed windows are the same: window n starts n * seq_len tokens
+into the text, which begins anew where it ends.
 
-Windows are at random places of a text in memory, or one after another, of a text in memory or of a
-stream that is tokenised while it is read. The last two are the same windows: window n starts
-n * seq_len tokens into the text, which begins anew where it ends.
-
-Left out: shuffling of rows, which the writer of a file does better; reading of different parts of a
-stream by different processes. Every process reads all of it and takes its own windows, so that
-their number changes nothing.
+Left out: shuffling of rows; reading of different parts of a stream by different processes. Every
+process reads all of it and takes its own windows, so that their number changes nothing.
 """
 
 import copy
@@ -182,14 +177,10 @@ class StreamedWindows:
     def __init__(
         self, open_rows: Callable[[], Any], encode: Encode, *, seq_len: int, window_len: int
     ) -> None:
-        """Open the stream at its start.
+        """Open the stream at its start; windows start seq_len tokens apart.
 
-        Args:
-            open_rows: Gives an object with rows to go through and `state_dict` and
-                `load_state_dict`, for one pass.
-            encode: From `row_encoder`.
-            seq_len: Tokens between the starts of two windows.
-            window_len: Tokens in a window.
+        `open_rows` gives an object with rows to go through and `state_dict` and `load_state_dict`,
+        for one pass.
         """
         self.open_rows, self.encode = open_rows, encode
         self.seq_len, self.window_len = seq_len, window_len

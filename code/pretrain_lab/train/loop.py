@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The loop of `pretrain_lab.train`: steps, evaluations, checkpoints, and the files at the end.
 
-A step is that of `pretrain.training.fit` on the parts of a batch that this process computes. Every
-loss is divided by the number of predictions of the whole batch, over all processes, and every
+Every loss is divided by the number of predictions of the whole batch, over all processes, and every
 random choice has a seed of its own (`pretrain_lab.train.seeds`), so the number of processes changes
-nothing but the order in which floats are added. Left out: float16, whose scaling of losses would be
-one more state to keep.
+nothing but the order in which floats are added.
 """
 
 import json
@@ -49,13 +47,8 @@ HELD = "stream.held"
 def train(config: Config, *, cpu: bool = False, progress: bool | None = None) -> History:
     """Train as a configuration says, or go on where its checkpoint stands.
 
-    Args:
-        config: Checked.
-        cpu: Whether to leave a GPU alone.
-        progress: Whether the first process shows a bar; None = where somebody watches.
-
-    Returns:
-        Losses of every step and the evaluations; the same in every process.
+    Losses of every step and evaluations are the same in every process. `cpu` leaves a GPU alone;
+    `progress` shows a bar, None = where somebody watches.
 
     Raises:
         ConfigError: Text, vocabulary, model or processes are not as needed.
@@ -77,12 +70,7 @@ def train(config: Config, *, cpu: bool = False, progress: bool | None = None) ->
 def take_step(run: Run, step: int) -> float:
     """Add up the gradients of this process's parts of a batch, and update with all others.
 
-    Args:
-        run: Its model and optimiser are changed.
-        step: Steps done before.
-
-    Returns:
-        Loss before the update, in nats per predicted token of the whole batch.
+    Returns the loss before the update, in nats per predicted token of the whole batch.
 
     Raises:
         FloatingPointError: The loss is not finite; in all processes alike. The parameters are

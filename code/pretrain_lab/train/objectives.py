@@ -115,17 +115,13 @@ def _prefix(options: PrefixOptions, tokenizer: AnyTokenizer, seq_len: int) -> Pr
 class ObjectiveSpec(NamedTuple):
     """All that the command knows of one objective."""
 
-    options: type[ObjectiveOptions]
-    """Its options in [objective]."""
-    model: Callable[[Any], Model]
-    """What it trains."""
-    config: type[Any]
-    """The options of that in [model]."""
+    options: type[ObjectiveOptions]  # its options in [objective]
+    model: Callable[[Any], Model]  # what it trains
+    config: type[Any]  # the options of that in [model]
     make: Callable[[Any, AnyTokenizer, int], TextObjective]
     """Makes it of its options, a vocabulary and the length of its windows; a ValueError says that
     they do not fit together."""
-    needs_sentinels: bool = False
-    """Whether a vocabulary that is learned for it gets sentinels."""
+    needs_sentinels: bool = False  # whether a vocabulary that is learned for it gets sentinels
 
 
 OBJECTIVES: dict[str, ObjectiveSpec] = {

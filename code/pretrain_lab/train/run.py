@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a run of `pretrain_lab.train` consists of, made from its configuration.
 
-The processes (`accelerate`), the vocabulary, the text, the objective, the model and its optimiser;
-the batch that a process computes in a step; sums over processes. `accelerate` is imported here and
-only when a run is prepared: the rest of the package works without it.
+`accelerate` is imported here and only when a run is prepared: the rest of the package works without
+it.
 """
 
 import hashlib
@@ -44,10 +43,8 @@ class Text(NamedTuple):
     tokenizer: AnyTokenizer
     objective: TextObjective
     windows: Windows
-    validation: RandomWindows | None
-    """Of the text held out; None where nothing is evaluated."""
-    facts: dict[str, Any]
-    """By which text and vocabulary are known again; JSON values."""
+    validation: RandomWindows | None  # of the text held out; None where nothing is evaluated
+    facts: dict[str, Any]  # by which text and vocabulary are known again; JSON values
 
 
 @dataclass
@@ -55,17 +52,12 @@ class Run:
     """A run, ready to take steps."""
 
     config: Config
-    accelerator: Any
-    """`accelerate.Accelerator`: this process, its device, and the others."""
+    accelerator: Any  # `accelerate.Accelerator`: this process, its device, and the others
     text: Text
-    model: nn.Module
-    """Wrapped for several processes where there are."""
-    optimizer: Any
-    """`accelerate`'s wrapper of AdamW."""
-    parts: list[range]
-    """Samples of a global batch that this process computes, in parts that fit into memory."""
-    settings: dict[str, Any]
-    """All that decides the numbers; a resume must agree with it."""
+    model: nn.Module  # wrapped for several processes where there are
+    optimizer: Any  # `accelerate`'s wrapper of AdamW
+    parts: list[range]  # samples of a global batch for this process, in parts that fit into memory
+    settings: dict[str, Any]  # all that decides the numbers; a resume must agree with it
 
     @property
     def bare_model(self) -> nn.Module:

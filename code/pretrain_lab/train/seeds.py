@@ -17,8 +17,7 @@ from torch import Generator
 def derive_seed(seed: int, *parts: int | str) -> int:
     """Mix a run's seed and the name of a random choice, such as a step and a sample.
 
-    Returns:
-        A number below 2^64 that looks random; the same on every machine.
+    The number is below 2^64 and looks random; it is the same on every machine.
     """
     name = repr((seed, *parts)).encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little")
@@ -34,15 +33,8 @@ def micro_batches(
 ) -> list[range]:
     """Give the parts of each global batch that one process, counted from 0, computes.
 
-    Args:
-        batch_size: Samples in a global batch.
-        micro_batch_size: Samples in each part, a divisor of batch_size.
-        n_processes: Number of processes.
-        process: Number of this one.
-
-    Returns:
-        Samples of each part, as numbers inside the global batch. Part k holds the samples from
-        k * micro_batch_size on, whoever computes it.
+    Part k holds the samples, numbered inside the global batch, from k * micro_batch_size on,
+    whoever computes it. The size is a divisor of batch_size.
 
     Raises:
         ValueError: The processes cannot share the parts equally.

@@ -41,7 +41,7 @@ def test_spans_of_tags() -> None:
     assert bio_spans(["B", "I", "O", "I", "B", "B"]) == [(0, 2), (3, 4), (4, 5), (5, 6)]
 
 
-def test_name_scores_count_whole_names() -> None:
+def test_entity_f1_counts_whole_names() -> None:
     """Half of a name is no hit: one of two found, one of three real."""
     scores = entity_f1([["B", "O", "B"], ["O"]], [["B", "O", "O"], ["B"]])
     assert scores == (0.5, 0.5, 0.5)
