@@ -23,7 +23,7 @@ BIN := .venv/bin
 # pip-audit brings thirty packages of its own, which no chapter should meet.
 AUDIT := .venv/audit/bin
 STAMP := .venv/.installed
-BOOK := $(BIN)/jupyter-book build . -q -n -W --keep-going --all
+BOOK := $(BIN)/python -m tools.editions.scripts && $(BIN)/jupyter-book build . -q -n -W --keep-going --all
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 -W default -p no:cacheprovider
 LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache --no-logo
 SHARED := -n $(PROCESSES) --dist loadfile --no-loadscope-reorder

@@ -131,7 +131,10 @@ def repository() -> Path:
 @pytest.fixture(scope="session")
 def build(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """The finished build and the folder of its pages."""
+    from tools.editions.scripts import FOLDER, write_scripts  # which unit tests do not need
+
     output = tmp_path_factory.mktemp("book")
+    write_scripts(repository / FOLDER)
     return build_book(repository, output), output / "_build" / "html"
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tools.chapters.store import ChapterError
+from tools.editions.scripts import FOLDER, write_scripts
 
 STRICT = ("-q", "-n", "-W", "--keep-going", "--all")  # as in the Makefile
 REPOSITORY = ("BOOK_", "GITHUB_")  # what the variables that name a repository begin with
@@ -28,6 +29,7 @@ def build_strictly(source: Path, output: Path, builder: str = "html") -> Path:
     Raises:
         ChapterError: The build failed; its last words are quoted.
     """
+    write_scripts(source / FOLDER)
     command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(source), *STRICT]
     command += ["--builder", builder, "--path-output", str(output)]
     unnamed = {key: value for key, value in os.environ.items() if not key.startswith(REPOSITORY)}

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""One short program a paradigm; `tools.editions.scripts` adds to each what it needs."""
