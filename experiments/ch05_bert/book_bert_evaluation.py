@@ -27,6 +27,7 @@ from pretrain.bert import BERT, BERTConfig
 from pretrain_lab.baselines.bidirectional_ngrams import BidirectionalNGram
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
+from pretrain_lab.pooling import pad
 from pretrain_lab.statistics.intervals import bootstrap_interval
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
@@ -101,7 +102,7 @@ def draw_blanks(texts: list[str], tokenizer: SubwordTokenizer, n: int, seed: int
     which = torch.searchsorted(ends, token, right=True)
     cls, sep = torch.tensor([tokenizer.cls_id]), torch.tensor([tokenizer.sep_id])
     rows = [torch.cat([cls, encoded[i], sep]) for i in which.tolist()]
-    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=tokenizer.pad_id)
+    ids, _ = pad(rows, tokenizer.pad_id)
     return Blanks(ids, token - (ends - lens)[which] + 1)
 
 

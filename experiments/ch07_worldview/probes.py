@@ -22,11 +22,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from torch import Generator, Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from experiments.ch07_worldview.questions import TOKENIZER
 from pretrain.evaluation import eval_mode
 from pretrain_lab.corpora.loading import load_shakespeare
+from pretrain_lab.pooling import pad, pool
 from pretrain_lab.statistics.intervals import wilson_interval
 
 N_SENTENCES = {"train": 2000, "validation": 600, "test": 1000}
@@ -103,14 +103,8 @@ def states(model: Any, texts: list[Tensor], pooling: str, batch_size: int = 64) 
     with eval_mode(model):
         for start in range(0, len(texts), batch_size):
             rows = texts[start : start + batch_size]
-            ids = pad_sequence(rows, batch_first=True, padding_value=TOKENIZER.pad_id)
-            real = torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
-            found = model.encode(ids, real)
-            if pooling == "mean":
-                weights = (real / real.sum(dim=1, keepdim=True))[..., None]
-                parts.append((found * weights).sum(dim=1))
-            else:
-                parts.append(found[torch.arange(len(rows)), real.sum(dim=1) - 1])
+            ids, real = pad(rows, TOKENIZER.pad_id)
+            parts.append(pool(model.encode(ids, real), real, pooling))
     return torch.cat(parts).numpy()
 
 

@@ -22,9 +22,9 @@ from pretrain_lab.hub.weights import from_pretrained
 from pretrain_lab.interpretability.hidden_states import (
     encode_words,
     hidden_states_and_attentions,
-    pad_rows,
-    pool,
+    pool_layers,
 )
+from pretrain_lab.pooling import pad, pool
 
 Words = Sequence[str]
 BATCH_SIZE = 16
@@ -72,7 +72,7 @@ class Reader:
         order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]))
         for start in range(0, len(order), BATCH_SIZE):
             chosen = order[start : start + BATCH_SIZE]
-            ids, real = pad_rows([rows[i][0] for i in chosen], self.pad_id)
+            ids, real = pad([rows[i][0] for i in chosen], self.pad_id)
             yield chosen, self.states(ids, real), real, [rows[i][1] for i in chosen]
 
     def word_states(
@@ -100,8 +100,7 @@ class Reader:
         """Average the states of each text; float32 (N + 1, n, D)."""
         found: dict[int, Tensor] = {}
         for chosen, states, real, _ in self.batches(texts):
-            weights = real.float() / real.sum(dim=1, keepdim=True)
-            means = (states * weights[..., None]).sum(dim=2)
+            means = pool(states, real, "mean")
             found |= {i: means[:, row] for row, i in enumerate(chosen)}
         return torch.stack([found[i] for i in range(len(texts))], dim=1)
 
@@ -110,7 +109,7 @@ class Reader:
         found: dict[str, dict[int, Tensor]] = {how: {} for how in poolings}
         for chosen, states, real, _ in self.batches(texts):
             for how in poolings:
-                vectors = pool(states, real, how)
+                vectors = pool_layers(states, real, how)
                 found[how] |= {i: vectors[row].clone() for row, i in enumerate(chosen)}
         return {how: torch.stack([f[i] for i in range(len(texts))]) for how, f in found.items()}
 

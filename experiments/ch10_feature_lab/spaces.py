@@ -21,7 +21,7 @@ from torch import Generator, Tensor
 
 from experiments.ch10_feature_lab.readers import TITLES, Reader, load_reader
 from pretrain_lab.corpora.loading import load_reviews
-from pretrain_lab.interpretability.hidden_states import POOLINGS
+from pretrain_lab.interpretability.hidden_states import LAYER_POOLINGS
 from pretrain_lab.interpretability.linear_probes import fit_probe
 from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
 from pretrain_lab.tasks.word_senses import load_senses, mean_cosine, neighbour_hits
@@ -186,9 +186,9 @@ class Sentiment:
 
     def features(self, reader: Reader) -> dict[str, Tensor]:
         """Judge them by each pooling of a frozen model; return hits by pooling."""
-        read = {split: reader.pooled(texts, POOLINGS) for split, texts in self.texts.items()}
+        read = {split: reader.pooled(texts, LAYER_POOLINGS) for split, texts in self.texts.items()}
         hits = {}
-        for how in POOLINGS:
+        for how in LAYER_POOLINGS:
             parts = {split: (read[split][how], self.labels[split]) for split in read}
             hits[how] = fit_probe(parts["train"], parts["validation"]).hits(*parts["test"])
         return hits

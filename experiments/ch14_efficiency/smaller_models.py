@@ -32,11 +32,11 @@ from pretrain_lab.finetuning.sequence_classification import (
     classification_loss,
     in_batches,
     length_batches,
-    pad_texts,
     predict_classes,
 )
 from pretrain_lab.hub.models import ENCODER_FOLDER, ENCODER_PACKAGE
 from pretrain_lab.hub.weights import from_pretrained
+from pretrain_lab.pooling import pad
 
 TUNING_SEED, PAD_ID, BATCH_SIZE = 100, 0, 16
 TEMPERATURE = 2.0
@@ -137,7 +137,7 @@ def marked_loss(plan: Plan, marks: Tensor, seed: int) -> Objective:
         if not left:
             left.extend(length_batches([len(text) for text in texts], BATCH_SIZE, generator))
         batch = left.pop(0)
-        logits = model(*pad_texts([texts[i] for i in batch], PAD_ID))
+        logits = model(*pad([texts[i] for i in batch], PAD_ID))
         return TEMPERATURE**2 * F.cross_entropy(logits / TEMPERATURE, aims[batch])
 
     return loss

@@ -15,9 +15,9 @@ from pretrain_lab.baselines.kneser_ney import (
     Ids,
     check_code_size,
     checked_contexts,
-    checked_ids,
     discounted,
     fitted,
+    id_array,
     neighbours,
 )
 
@@ -51,7 +51,7 @@ class BidirectionalNGram:
         Raises:
             ValueError: The text is empty, or a symbol or boundary lies outside its range.
         """
-        checked = checked_ids(ids, self.vocab_size)
+        checked = id_array(ids, self.vocab_size)
         left, right = neighbours(checked, self.order_left, self.order_right, boundaries)
         self._tables = {}
         for shape in self._shapes():

@@ -115,7 +115,7 @@ def check_code_size(length: int, vocab_size: int) -> None:
         )
 
 
-def checked_ids(ids: ArrayLike, vocab_size: int) -> Ids:
+def id_array(ids: ArrayLike, vocab_size: int) -> Ids:
     """Return a copy of int (T,) ids, T > 0, as int64; ValueError if any lies outside 0..V-1."""
     found = np.asarray(ids)
     if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iu":
@@ -197,7 +197,7 @@ class UnigramModel:
         Raises:
             ValueError: The text is empty or holds a symbol outside 0..V-1.
         """
-        counts = np.bincount(checked_ids(ids, self.vocab_size), minlength=self.vocab_size) + 1.0
+        counts = np.bincount(id_array(ids, self.vocab_size), minlength=self.vocab_size) + 1.0
         self._log_p = np.log(counts / counts.sum())
         return self
 
@@ -208,7 +208,7 @@ class UnigramModel:
             ValueError: The text is empty or holds a symbol outside 0..V-1.
             RuntimeError: The model is not fitted.
         """
-        log_p: Floats = fitted(self._log_p, self)[checked_ids(ids, self.vocab_size)]
+        log_p: Floats = fitted(self._log_p, self)[id_array(ids, self.vocab_size)]
         return log_p
 
 
@@ -245,7 +245,7 @@ class KneserNey:
         Raises:
             ValueError: The text is empty, or a symbol or boundary lies outside its range.
         """
-        checked = checked_ids(ids, self.vocab_size)
+        checked = id_array(ids, self.vocab_size)
         codes = self._window_codes(checked, text_starts(boundaries, len(checked)), self.order)
         grams, counts = np.unique(codes, return_counts=True)
         tables = [discounted(grams, counts, self._base, self.discounts)]
@@ -266,7 +266,7 @@ class KneserNey:
             RuntimeError: The model is not fitted.
         """
         tables = fitted(self._tables, self)
-        checked = checked_ids(ids, self.vocab_size)
+        checked = id_array(ids, self.vocab_size)
         starts = text_starts(boundaries, len(checked))
         p: Floats = np.full(len(checked), 1.0 / self.vocab_size)
         for order, table in enumerate(tables, start=1):

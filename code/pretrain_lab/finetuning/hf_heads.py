@@ -16,7 +16,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from pretrain.evaluation import eval_mode
 from pretrain.objectives import IGNORE_INDEX, Objective
-from pretrain_lab.finetuning.sequence_classification import length_batches, pool_states
+from pretrain_lab.finetuning.sequence_classification import length_batches
+from pretrain_lab.pooling import pool
 
 Encoded = dict[str, Any]
 """One example: lists "input_ids" and "attention_mask" (perhaps more), and what is asked: "labels"
@@ -131,7 +132,7 @@ class SentenceClassifier(nn.Module):
         float (B, C), and, with labels, "loss": mean nats per text.
         """
         states = self.encoder(input_ids, attention_mask, **others).last_hidden_state
-        pooled = pool_states(states, attention_mask.bool(), self.pooling)
+        pooled = pool(states, attention_mask.bool(), self.pooling)
         logits = self.classifier(self.dropout(pooled))
         if labels is None:
             return {"logits": logits}

@@ -12,40 +12,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from pretrain.evaluation import eval_mode
 from pretrain.gpt import GPT
 from pretrain.objectives import Objective
+from pretrain_lab.pooling import POOLINGS, pad, pool
 
-POOLINGS = ("mean", "first", "last")
 _POOL = 8  # batches that are drawn together, to be sorted by length
-
-
-def pool_states(states: Tensor, attention_mask: Tensor, pooling: str) -> Tensor:
-    """Make one vector, float (B, D), of the states of each text; padding has no part in it.
-
-    States are float (B, T, D), the mask is bool (B, T), True = real token, padding on the right.
-    `pooling` is the "mean" of the real tokens' states, the "first" state, or the "last" real one.
-
-    Raises:
-        ValueError: Unknown pooling, shapes that differ, no bool mask, or no real first token.
-    """
-    if pooling not in POOLINGS:
-        raise ValueError(f"expected pooling from {POOLINGS}, got {pooling!r}")
-    fits = states.dim() == 3 and attention_mask.shape == states.shape[:2] and states.shape[1] > 0
-    if not fits or attention_mask.dtype != torch.bool or not attention_mask[:, 0].all():
-        raise ValueError(
-            f"expected states (B, T, D) and a mask of shape {tuple(states.shape[:2])} with True in "
-            f"its first column, got shape {tuple(attention_mask.shape)} of {attention_mask.dtype}"
-        )
-    if pooling == "first":
-        return states[:, 0]
-    n_real = attention_mask.sum(dim=1)  # (B,)
-    if pooling == "last":
-        return states[torch.arange(len(states)), n_real - 1]
-    real = states.masked_fill(~attention_mask[..., None], 0.0)
-    return real.sum(dim=1) / n_real[:, None]
 
 
 class TextClassifier(nn.Module):
@@ -80,31 +53,14 @@ class TextClassifier(nn.Module):
         `ids` are int64 (B, T), padding on the right; the mask is bool (B, T), True = real token,
         None = all real.
         """
-        states = self.backbone.encode(ids, attention_mask)
         real = torch.ones_like(ids, dtype=torch.bool) if attention_mask is None else attention_mask
-        return pool_states(states, real, self.pooling)
+        states = self.backbone.encode(ids, None if real.all() else real)  # faster without a mask
+        return pool(states, real, self.pooling)
 
     def forward(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Score the classes of each text, float (B, C); arguments as in `features`."""
         logits: Tensor = self.head(self.features(ids, attention_mask))
         return logits
-
-
-def pad_texts(texts: Sequence[Tensor], pad_id: int) -> tuple[Tensor, Tensor | None]:
-    """Stack texts, int64 (T_i,) each, none empty, with padding on the right.
-
-    Returns:
-        ids, int64 (B, T), and the mask, bool (B, T), True = real token; None when all are real.
-
-    Raises:
-        ValueError: No text, or an empty one.
-    """
-    if not texts or min(map(len, texts)) == 0:
-        raise ValueError(f"expected texts of one token or more, got lengths {[*map(len, texts)]}")
-    ids = pad_sequence(list(texts), batch_first=True, padding_value=pad_id)
-    lengths = torch.tensor([len(text) for text in texts])
-    mask = torch.arange(ids.shape[1]) < lengths[:, None]  # (B, T)
-    return ids, None if mask.all() else mask
 
 
 @torch.no_grad()
@@ -127,7 +83,7 @@ def in_batches(
         raise ValueError(f"expected texts and batch_size >= 1, got {len(texts)} and {batch_size}")
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     parts = [
-        function(*pad_texts([texts[i] for i in order[start : start + batch_size]], pad_id))
+        function(*pad([texts[i] for i in order[start : start + batch_size]], pad_id))
         for start in range(0, len(order), batch_size)
     ]
     return torch.cat(parts)[torch.tensor(order).argsort()]
@@ -189,7 +145,7 @@ def classification_loss(
         if not left:
             left.extend(length_batches(lengths, batch_size, generator))
         batch = left.pop(0)
-        logits = model(*pad_texts([texts[i] for i in batch], pad_id))
+        logits = model(*pad([texts[i] for i in batch], pad_id))
         return F.cross_entropy(logits, torch.tensor([labels[i] for i in batch]))
 
     return loss

@@ -15,7 +15,8 @@ from torch import Generator, Tensor, nn
 
 from pretrain.evaluation import eval_mode
 from pretrain.objectives import Objective
-from pretrain_lab.finetuning.sequence_classification import length_batches, pad_texts
+from pretrain_lab.finetuning.sequence_classification import length_batches
+from pretrain_lab.pooling import pad
 
 
 class Words(NamedTuple):
@@ -55,7 +56,8 @@ class WordTagger(nn.Module):
                 raise ValueError(
                     f"expected words that end at 0..{len(text.ids) - 1}, got {text.ends.tolist()}"
                 )
-        states = self.backbone.encode(*pad_texts([text.ids for text in texts], pad_id))
+        ids, real = pad([text.ids for text in texts], pad_id)
+        states = self.backbone.encode(ids, None if real.all() else real)
         words = [row[text.ends] for row, text in zip(states, texts, strict=True)]
         logits: Tensor = self.head(torch.cat(words))
         return logits

@@ -14,8 +14,9 @@ from torch import Tensor
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain.masks import causal_mask, padding_mask
+from pretrain_lab.pooling import POOLINGS, pool
 
-POOLINGS = ("first", "last", "mean", "last four layers")
+LAYER_POOLINGS = (*POOLINGS, "last four layers")
 
 
 @torch.no_grad()
@@ -76,50 +77,20 @@ def encode_words(
     return ids, last
 
 
-def pad_rows(rows: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:
-    """Pad B rows of ids on the right: int64 (B, T), and bool (B, T), True = real token.
+def pool_layers(states: Tensor, real: Tensor, how: str) -> Tensor:
+    """Make one vector of each text's states in all layers, float (N + 1, B, T, D).
+
+    LAYER_POOLINGS are those of `pretrain_lab.pooling.pool`, of the last layer, float (B, D), and
+    the means of the last four layers side by side, float (B, 4 D).
 
     Raises:
-        ValueError: No row, or an empty one.
-    """
-    if not rows or not all(map(len, rows)):
-        raise ValueError(f"expected rows, none empty, got lengths {[*map(len, rows)]}")
-    longest = max(map(len, rows))
-    ids = torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows])
-    lengths = torch.tensor([len(row) for row in rows])
-    return ids, torch.arange(longest) < lengths[:, None]
-
-
-def pool(states: Tensor, real: Tensor, how: str) -> Tensor:
-    """Make one vector of a text's states, float (B, D), or (B, 4 D) for the last four layers.
-
-    States are float (N + 1, B, T, D), of our models or of `transformers`; `real` is bool (B, T),
-    True = real token, padding on the right. POOLINGS are the last layer at the first token ([CLS]
-    in BERT), at the last real token, or averaged over the real tokens; or the averages of the last
-    four layers side by side.
-
-    Raises:
-        ValueError: Unknown pooling, wrong shapes, no real token, or fewer than four layers.
+        ValueError: As `pool`, or fewer than four layers.
 
     Source: Devlin et al. 2019 (arXiv:1810.04805), section 5.3, for the last four layers. differs:
         averaged over a text, not one token.
     """
-    if how not in POOLINGS:
-        raise ValueError(f"expected a pooling from {POOLINGS}, got {how!r}")
-    if states.dim() != 4 or real.shape != states.shape[1:3] or not real.any(dim=1).all():
-        raise ValueError(
-            "expected states (N + 1, B, T, D) and real (B, T) with a real token in each row, got "
-            f"shapes {tuple(states.shape)} and {tuple(real.shape)}"
-        )
-    if how == "first":
-        return states[-1, :, 0]
-    if how == "last":
-        ends = real.sum(dim=1) - 1
-        return states[-1, torch.arange(len(ends)), ends]
-    weights = real.to(states.dtype) / real.sum(dim=1, keepdim=True)
-    means = (states * weights[..., None]).sum(dim=2)  # (N + 1, B, D)
-    if how == "mean":
-        return means[-1]
-    if len(means) < 5:
-        raise ValueError(f"expected at least four layers behind the embeddings, got {len(means)}")
-    return torch.cat(list(means[-4:]), dim=-1)
+    if how != "last four layers":
+        return pool(states[-1], real, how)
+    if len(states) < 5:
+        raise ValueError(f"expected at least four layers behind the embeddings, got {len(states)}")
+    return torch.cat(list(pool(states[-4:], real, "mean")), dim=-1)

@@ -94,10 +94,10 @@ class CharTokenizer:
         Raises:
             ValueError: Not one-dimensional, or an id outside 0..V-1.
         """
-        return "".join(self.tokens[i] for i in checked_ids(ids, len(self.tokens)))
+        return "".join(self.tokens[i] for i in id_list(ids, len(self.tokens)))
 
 
-def checked_ids(ids: Tensor | Sequence[int], vocab_size: int) -> list[int]:
+def id_list(ids: Tensor | Sequence[int], vocab_size: int) -> list[int]:
     """Give ids, (T,), as a list, and refuse those that a vocabulary does not have.
 
     Raises:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from pretrain_lab.pooling import pad
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 
@@ -79,10 +80,8 @@ def pack_ids(
     cls, sep = torch.tensor([cls_id]), torch.tensor([sep_id])
     rows = [torch.cat([cls, first, sep, second, sep]) for first, second in pairs]
     n_left = torch.tensor([len(first) + 2 for first, _ in pairs])[:, None]
-    n_real = torch.tensor([len(row) for row in rows])[:, None]
-    place = torch.arange(int(n_real.max()))
-    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad_id)
-    return Packed(ids, ((place >= n_left) & (place < n_real)).long(), place < n_real)
+    ids, real = pad(rows, pad_id)
+    return Packed(ids, ((torch.arange(ids.shape[1]) >= n_left) & real).long(), real)
 
 
 def pack_pairs(

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pretrain_lab.paths import DATA, data_file
 from pretrain_lab.run_state import replacing
-from pretrain_lab.tokenizers.characters import checked_ids
+from pretrain_lab.tokenizers.characters import id_list
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "</s>")
 """Special tokens of the book's vocabularies; they hold the first ids."""
@@ -154,7 +154,7 @@ class SubwordTokenizer:
         Raises:
             ValueError: Not one-dimensional, or an id outside 0..V-1.
         """
-        known = checked_ids(ids, self.vocab_size)
+        known = id_list(ids, self.vocab_size)
         return self._tokenizer.decode(known, skip_special_tokens=False)
 
     def split(self, text: str) -> list[str]:

@@ -14,11 +14,10 @@ from pretrain_lab.finetuning.sequence_classification import (
     classification_loss,
     in_batches,
     length_batches,
-    pad_texts,
-    pool_states,
     predict_classes,
     text_features,
 )
+from pretrain_lab.pooling import pad
 
 Builder = Callable[..., Any]
 TEXTS = [torch.tensor(row) for row in ([3, 4, 5], [6], [7, 8, 9, 10, 1, 2], [5, 5, 4, 3])]
@@ -26,27 +25,6 @@ CASES = [
     ("tiny_gpt", "mean"), ("tiny_gpt", "last"), ("tiny_bert", "mean"), ("tiny_bert", "first"),
     ("tiny_t5", "mean"), ("tiny_t5", "last"),
 ]  # fmt: skip
-
-
-def test_pooling_by_hand() -> None:
-    """Two texts of three and one real states; what stands in the padding is never used."""
-    states = torch.tensor([[[1.0, 0], [2, 4], [6, 2]], [[5, 7], [9, 9], [float("nan"), 9]]])
-    mask = torch.tensor([[True, True, True], [True, False, False]])
-    assert pool_states(states, mask, "mean").tolist() == [[3.0, 2.0], [5.0, 7.0]]
-    assert pool_states(states, mask, "first").tolist() == [[1.0, 0.0], [5.0, 7.0]]
-    assert pool_states(states, mask, "last").tolist() == [[6.0, 2.0], [5.0, 7.0]]
-
-
-def test_pooling_refuses() -> None:
-    """Unknown names, masks of another shape, and texts without a first token."""
-    states, mask = torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)
-    with pytest.raises(ValueError, match="expected pooling from"):
-        pool_states(states, mask, "max")
-    with pytest.raises(ValueError, match=r"shape \(2, 3\) .* got shape \(2, 2\)"):
-        pool_states(states, mask[:, :2], "mean")
-    mask[1, 0] = False
-    with pytest.raises(ValueError, match="True in its first column"):
-        pool_states(states, mask, "mean")
 
 
 @pytest.mark.parametrize(("backbone", "pooling"), CASES)
@@ -60,7 +38,7 @@ def test_padding_changes_nothing(
     assert alone.shape == (4, 3)
     assert alone.std(dim=0).min() > 1e-6  # the texts do differ
     for pad_id in (0, 9):
-        torch.testing.assert_close(classifier(*pad_texts(TEXTS, pad_id)), alone)
+        torch.testing.assert_close(classifier(*pad(TEXTS, pad_id)), alone)
 
 
 def test_classifier_refuses(tiny_gpt: Builder) -> None:
@@ -71,17 +49,6 @@ def test_classifier_refuses(tiny_gpt: Builder) -> None:
         TextClassifier(tiny_gpt(), 2, pooling="max")
     with pytest.raises(ValueError, match="'mean' or 'last' for a GPT"):
         TextClassifier(tiny_gpt(), 2, pooling="first")
-
-
-def test_pad_texts_needs_texts() -> None:
-    """No text and an empty one are refused; equal lengths need no mask."""
-    with pytest.raises(ValueError, match="one token or more"):
-        pad_texts([], 0)
-    with pytest.raises(ValueError, match=r"lengths \[3, 0\]"):
-        pad_texts([TEXTS[0], TEXTS[0][:0]], 0)
-    ids, mask = pad_texts([TEXTS[0], TEXTS[0]], 0)
-    assert ids.shape == (2, 3)
-    assert mask is None
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 64])
@@ -155,12 +122,6 @@ def test_loss_by_hand(tiny_bert: Builder, generator: Generator) -> None:
     torch.testing.assert_close(value, -torch.stack(log_probs).mean())
     with pytest.raises(ValueError, match="4 texts, 1 labels"):
         classification_loss(TEXTS, [1], batch_size=2, pad_id=0)
-
-
-def test_a_mask_in_whole_numbers_is_refused() -> None:
-    """`transformers` gives masks of 0 and 1, whose ~ is another number."""
-    with pytest.raises(ValueError, match=r"of torch\.int64"):
-        pool_states(torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.int64), "mean")
 
 
 def test_no_batch_below_one() -> None:

@@ -10,11 +10,10 @@ import torch
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain_lab.interpretability.hidden_states import (
-    POOLINGS,
+    LAYER_POOLINGS,
     encode_words,
     hidden_states_and_attentions,
-    pad_rows,
-    pool,
+    pool_layers,
 )
 from pretrain_lab.tokenizers.subwords import load_tokenizer
 
@@ -78,18 +77,11 @@ def test_words_without_tokens_are_refused() -> None:
         encode_words(lambda text: [1] * len(text.strip()), ["a", ""])
 
 
-def test_padding_goes_to_the_right() -> None:
-    """Rows of different lengths become a rectangle; real tokens are told."""
-    ids, real = pad_rows([[1, 2, 3], [4]], pad_id=9)
-    assert ids.tolist() == [[1, 2, 3], [4, 9, 9]]
-    assert real.tolist() == [[True] * 3, [True, False, False]]
-
-
 def test_poolings_by_hand() -> None:
     """Numbers small enough to check: padding never counts."""
     states = torch.arange(5.0)[:, None, None, None] + torch.tensor([[[1.0], [3.0], [100.0]]])
     real = torch.tensor([[True, True, False]])
-    found = {how: pool(states, real, how)[0].tolist() for how in POOLINGS}
+    found = {how: pool_layers(states, real, how)[0].tolist() for how in LAYER_POOLINGS}
     assert found == {
         "first": [5.0], "last": [7.0], "mean": [6.0], "last four layers": [3.0, 4.0, 5.0, 6.0],
     }  # fmt: skip
@@ -98,7 +90,7 @@ def test_poolings_by_hand() -> None:
 def test_pooling_refuses() -> None:
     """An unknown name, and too few layers."""
     states, real = torch.zeros(4, 1, 2, 3), torch.ones(1, 2, dtype=torch.bool)
-    with pytest.raises(ValueError, match="expected a pooling from"):
-        pool(states, real, "max")
+    with pytest.raises(ValueError, match="expected pooling from"):
+        pool_layers(states, real, "max")
     with pytest.raises(ValueError, match="at least four layers behind the embeddings, got 4"):
-        pool(states, real, "last four layers")
+        pool_layers(states, real, "last four layers")

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pretrain_lab.tokenizers.characters import MASK, PAD, CharTokenizer, checked_ids
+from pretrain_lab.tokenizers.characters import MASK, PAD, CharTokenizer, id_list
 
 
 @given(st.text(min_size=1))
@@ -102,4 +102,4 @@ def test_decimal_ids_are_refused() -> None:
     """1.5 was read as 1, and NaN as the smallest number of 64 bits."""
     for wrong in (1.5, float("nan")):
         with pytest.raises(ValueError, match=r"ids in whole numbers, got torch\.float32"):
-            checked_ids(torch.tensor([wrong]), 9)
+            id_list(torch.tensor([wrong]), 9)
