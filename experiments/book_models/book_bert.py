@@ -28,7 +28,7 @@ from torch import Generator, Tensor, nn
 
 from experiments.book_models.stages import Stage, shortened, smooth, train_stages
 from experiments.book_models.vocabularies import RECIPES, book_texts
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.records import versions
 from experiments.common.special_ids import special_of
 from pretrain.bert import BERT, BERTConfig

@@ -29,7 +29,7 @@ from experiments.book_models.t5_chars import (
     evaluate_t5_chars,
     match_sentinels,
 )
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.records import versions
 from experiments.common.special_ids import sentinels_of, special_of
 from pretrain.bert import BERT, BERTConfig

@@ -41,7 +41,7 @@ from experiments.ch07_worldview.three_objectives import (
     planned_stages,
     totals,
 )
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.records import rounded, versions
 from pretrain.evaluation import eval_mode
 from pretrain_lab.checkpoints import save_model

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Generator, nn
 
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.run_files import save_in
 from pretrain.objectives import Objective
 from pretrain.training import Evaluate, History, OptimConfig, fit

@@ -38,7 +38,7 @@ from experiments.ch06_t5.task_scores import (
     mean,
     spread,
 )
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.records import Clock, rounded, write_run
 from experiments.common.run_files import save_in
 from experiments.common.special_ids import sentinels_of

@@ -69,7 +69,7 @@ from experiments.ch07_worldview.record import (
     no_seeds,
     over_items,
 )
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.records import rounded, seed_interval, versions
 from pretrain.bert import BERT
 from pretrain.evaluation import eval_mode

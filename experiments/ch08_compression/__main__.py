@@ -33,7 +33,7 @@ from experiments.ch08_compression.code_lengths import (
     per_part,
     xz,
 )
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from pretrain.gpt import GPT
 from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
 from pretrain_lab.checkpoints import load_model

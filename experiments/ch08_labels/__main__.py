@@ -32,7 +32,7 @@ from experiments.ch08_labels.data import N_LABELS, TUNED_AT
 from experiments.ch08_labels.method_table import ARMS, BATCH_SIZE, Plan
 from experiments.ch08_labels.methods import run
 from experiments.ch08_labels.record import make_record
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.records import Clock, rounded, write_run
 from pretrain_lab.paths import CHECKPOINTS
 

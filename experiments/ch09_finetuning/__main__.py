@@ -37,7 +37,7 @@ from experiments.ch09_finetuning.methods import (
     share,
 )
 from experiments.ch09_finetuning.record import record
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 
 Get = Callable[..., Any]  # name, function and arguments → the arm's result, computed or kept
 

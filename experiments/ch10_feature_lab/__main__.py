@@ -26,7 +26,7 @@ from experiments.ch10_feature_lab.spaces import (
     sentiment_record,
     word_senses,
 )
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from pretrain_lab.corpora.loading import SPLITS
 
 SIX = ("minilm", "smollm2", "book_bert", "plays_bert", "plays_gpt", "random")

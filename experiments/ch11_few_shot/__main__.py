@@ -44,7 +44,7 @@ from experiments.ch11_few_shot.tasks import (
     sum_items,
     word_items,
 )
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.statistics import summary
 from pretrain_lab.corpora.loading import load_reviews
 

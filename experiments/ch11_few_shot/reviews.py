@@ -20,7 +20,7 @@ from experiments.ch11_few_shot.tasks import (
     decoder,
     review_demonstrations,
 )
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.statistics import compare, summary
 from pretrain_lab.corpora.loading import load_reviews
 from pretrain_lab.prompting.templates import Template, relabel

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from experiments.ch12_choosing import costs, tasks
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from pretrain_lab.tasks.subjectivity import FORMS
 
 

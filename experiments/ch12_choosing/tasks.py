@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Generator, Tensor
 
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.statistics import compare, summary
 from pretrain_lab.corpora.download import fetch
 from pretrain_lab.finetuning.sequence_classification import text_features

@@ -32,7 +32,7 @@ import torch
 from experiments.ch13_scaling import analysis, isoflop_curves, prediction
 from experiments.ch13_scaling.plan import TUNING_SEED, Cell, Plan, size, step_seconds
 from experiments.ch13_scaling.runs import RateRule, best_rate, run
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.records import rounded
 
 Get = Callable[..., Any]  # name, function and arguments → the arm's result, computed or kept

@@ -21,7 +21,7 @@ import torch
 from experiments.ch14_efficiency import latency, pronouns
 from experiments.ch14_efficiency import smaller_models as smaller
 from experiments.ch14_efficiency.smaller_models import Plan
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.statistics import compare, summary
 
 PAIRS = (

@@ -11,6 +11,7 @@ outputs.
 import argparse
 import base64
 import io
+import os
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import takewhile
@@ -59,6 +60,7 @@ def check_all(paths: list[Path], root: Path) -> list[bool]:
     The result is in the order in which they end; the first notebooks are started first.
     """
     found = []
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # two kernels share the cores
     with ProcessPoolExecutor(AT_A_TIME, get_context("spawn")) as pool:
         jobs = {pool.submit(check, path, root): path for path in paths}
         for job in as_completed(jobs):

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 from experiments.ch08_compression.domain_shift import genres, reviews
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 

@@ -23,7 +23,7 @@ import numpy as np
 from experiments.book_models.mini_models import digest
 from experiments.ch08_labels.ner.data import TUNED_AT, Plan
 from experiments.ch08_labels.ner.methods import ARMS, run
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from experiments.common.records import seed_interval
 from experiments.common.statistics import (
     N_RESAMPLES,

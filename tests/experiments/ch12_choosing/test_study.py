@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.ch12_choosing import costs, tasks
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 from pretrain_lab.tasks.subjectivity import FilmText
 
 

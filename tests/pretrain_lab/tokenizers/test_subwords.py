@@ -2,7 +2,6 @@
 """Subword tokenisers: what they learn, what they give back, and what they refuse."""
 
 import json
-import struct
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
 from pretrain_lab.hub.tokenizers import (
     byte_level_tokenizer,
     load_published_tokenizer,
-    read_gguf_header,
 )
 from pretrain_lab.tokenizers.learning import KINDS, PRINTABLE_ASCII, train_subwords
 from pretrain_lab.tokenizers.subwords import SPECIALS, TOKENIZERS, SubwordTokenizer, load_tokenizer
@@ -276,31 +274,6 @@ def test_published_bytes() -> None:
     assert smol.split("To be 12") == ["To", " be", " ", "1", "2"]
     assert smol.decode(smol.encode("naïve \U0001f600\n")) == "naïve \U0001f600\n"
     assert smol.tokens[smol.eos_id] == "<|endoftext|>"
-
-
-def gguf_string(text: str) -> bytes:
-    """Write a string as GGUF does."""
-    return struct.pack("<Q", len(text.encode())) + text.encode()
-
-
-def test_gguf_header(tmp_path: Path) -> None:
-    """Strings, numbers and arrays are read; other files, short ones and strange types are not."""
-    pairs = gguf_string("name") + struct.pack("<I", 8) + gguf_string("tea")
-    pairs += gguf_string("sizes") + struct.pack("<IIQ3I", 9, 4, 3, 1, 2, 3)
-    pairs += gguf_string("rate") + struct.pack("<If", 6, 0.5)
-    start = b"GGUF" + struct.pack("<IQQ", 3, 0, 3)
-    file = tmp_path / "small.gguf"
-    file.write_bytes(start + pairs + b"weights")
-    assert read_gguf_header(file) == {"name": "tea", "sizes": [1, 2, 3], "rate": 0.5}
-    file.write_bytes(start + pairs[:-2])
-    with pytest.raises(ValueError, match=r"small\.gguf ends inside its header"):
-        read_gguf_header(file)
-    file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + gguf_string("x") + b"\x63\0\0\0")
-    with pytest.raises(ValueError, match="expected a value type of GGUF, got 99"):
-        read_gguf_header(file)
-    file.write_bytes(b"PK\x03\x04 something else")
-    with pytest.raises(ValueError, match="expected a GGUF file of version 2 or 3"):
-        read_gguf_header(file)
 
 
 def test_other_published_tokenizers_are_refused() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.common.memory import ArmCache
+from experiments.common.arm_cache import ArmCache
 
 
 class Count:
