@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Judging a model on text that it has not seen.
 
-Papers: Jelinek et al. 1977 for perplexity; Taylor 1953 for cloze tests.
-
-First the losses of a text, then what is asked at masked positions, and last one gap at a time: what
-BERT (from both sides) and a GPT (from the left) would write into it. Left out: several gaps at
-once, whose answers depend on each other; intervals (`pretrain_lab.statistics`).
+First the losses of a text (perplexity: Jelinek et al. 1977), then what is asked at masked
+positions, and last one gap at a time (cloze tests: Taylor 1953): what BERT, from both sides, and a
+GPT, from the left, would write into it. Left out: several gaps at once; intervals.
 """
 
 import math
@@ -75,10 +73,8 @@ def token_losses(
     Args:
         model: A GPT; dropout is switched off meanwhile.
         ids: int64 (L,), the text, L > seq_len.
-        seq_len: Tokens that the model reads at once.
         min_context: Tokens before each scored one, beyond the one that any prediction needs,
             0..seq_len - 1. With 0 the first prediction of each window has one token to go by.
-        batch_size: Windows at once.
 
     Returns:
         float32 (n,), -log P in nats of the consecutive tokens ids[min_context + 1 :][:n].
@@ -114,7 +110,6 @@ def masked_log_probs(
         model: A BERT; dropout is switched off meanwhile.
         corrupted: int64 (N, T), what it reads.
         labels: int64 (N, T), the answer where one is asked, IGNORE_INDEX elsewhere.
-        batch_size: Rows at once.
 
     Returns:
         Log-probabilities, float (n, V), and answers, int64 (n,), in row-major order.
@@ -178,7 +173,6 @@ def cloze_log_probs(
         windows: int64 (N, T), clean text.
         places: int64 (N,), the position to hide in each, in 0..T-1.
         mask_id: Id of [MASK].
-        batch_size: Rows at once.
 
     Returns:
         Log-probabilities, float (N, V).

@@ -102,10 +102,7 @@ def generate(
     rest is read again from position 0.
 
     Args:
-        model: Dropout is switched off meanwhile.
         ids: int64 (B, T), the prompts, all of length 1 <= T <= max_len.
-        n_new_tokens: Tokens to add.
-        choose: How each next token is chosen.
         stop_ids: Stop when the first sequence ends in these ids, of which the prompt may hold the
             first ones (B must be 1).
         use_cache: Whether to keep keys and values; the tokens are the same without, only later.
@@ -126,15 +123,16 @@ def generate(
     text = torch.cat([ids, ids.new_empty(len(ids), n_new_tokens)], dim=1)
     start, cache = 0, None  # the context is text[:, start:end]
     with eval_mode(model), torch.inference_mode():
+        step = model.make_step()
         for end in range(n_read, text.shape[1]):
             if end - start > limit:
                 start, cache = end - limit // 2 - limit % 2, None
             if cache is None:
                 cache = model.make_cache() if use_cache else None
-                states = model.encode(text[:, start:end], cache=cache)
+                logits = model.logits(model.encode(text[:, start:end], cache=cache)[:, -1])
             else:
-                states = model.encode(text[:, end - 1 : end], cache=cache)
-            text[:, end] = choose(model.logits(states[:, -1]))
+                logits = step(text[:, end - 1], cache)
+            text[:, end] = choose(logits)
             if stop_ids is not None and _ends_in(text[0, : end + 1], stop_ids):
                 return text[:, : end + 1]
     return text
@@ -160,10 +158,7 @@ def generate_seq2seq(
     """Read each input once, then write its output.
 
     Args:
-        model: Dropout is switched off meanwhile.
         ids: int64 (B, S), the inputs.
-        n_new_tokens: Most tokens to write.
-        choose: How each next token is chosen.
         attention_mask: bool or int (B, S), True = real token of ids; None = all real.
         eos_id: Id that ends an output; None = all outputs have n_new_tokens tokens.
         pad_id: What the decoder starts from, and what fills an output after its end.
@@ -212,7 +207,6 @@ def mask_predict(
     in random order, every token is drawn given all that is there.
 
     Args:
-        model: Dropout is switched off meanwhile.
         ids: int64 (B, T), texts with masks; left unchanged.
         n_rounds: Number of rounds k; more than there are masks change nothing further.
         choose: How each token is chosen; its generator gives a random order too.

@@ -20,10 +20,7 @@ def causal_mask(
 ) -> Tensor:
     """Let every query read its own position and the ones before it: bool (T, past_length + T).
 
-    Args:
-        seq_len: Number of queries T, in tokens.
-        past_length: Keys that precede the first query, in tokens (they are in a cache).
-        device: Where the mask is made.
+    The first past_length keys precede all queries: they are in a cache.
     """
     if seq_len < 1 or past_length < 0:
         raise ValueError(
@@ -76,7 +73,6 @@ def prefix_lm_mask(prefix_lens: Tensor, seq_len: int) -> Tensor:
 
     Args:
         prefix_lens: int64 (B,). Prefix length of each sequence, in tokens.
-        seq_len: Padded sequence length T, in tokens.
 
     Returns:
         bool (B, 1, T, T).

@@ -120,9 +120,7 @@ def corrupt_mlm(
     Args:
         ids: int64 (B, T), token ids; left unchanged.
         mask_id: Id of [MASK].
-        vocab_size: Number of token ids V.
         special_ids: Ids that are never selected nor drawn at random.
-        generator: Source of randomness.
         mlm_probability: Probability that a token is predicted.
         mask_replace_prob: Probability that a selected token becomes [MASK].
         random_replace_prob: Probability that a selected token becomes a random one.

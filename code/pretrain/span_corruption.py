@@ -147,7 +147,6 @@ def corrupt_spans(ids: Tensor, spans: SpanCorruption, *, generator: Generator) -
     Args:
         ids: int64 (B, T) or (T,), texts of T >= 2 tokens; left unchanged.
         spans: How much is cut out, and what marks it.
-        generator: Source of randomness.
 
     Returns:
         Inputs, targets, their masks, and what was cut out.

@@ -109,18 +109,10 @@ class T5Attention(nn.Module):
         memory: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> Tensor:
-        """Let each position of x gather what it may see.
+        """Let each position of x gather what it may see, float (B, T, D).
 
-        Args:
-            x: float (B, T, D). Gives the queries.
-            mask: bool, broadcastable to (B, H, T, S). True = may attend; None = all may.
-            bias: float (H, T, S), added to the scores.
-            memory: float (B, S, D). Gives keys and values in cross-attention; None = x itself.
-            cache: Keys and values of earlier tokens, which are extended; in cross-attention those
-                of the memory, which are computed at the first call.
-
-        Returns:
-            float (B, T, D).
+        Takes what `MultiHeadAttention` takes, and a bias, float (H, T, S), added to the scores. In
+        cross-attention the cache holds keys and values of the memory, from the first call on.
         """
         if memory is not None and cache is not None and cache.length:
             key, value = cache.read()

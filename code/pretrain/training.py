@@ -162,8 +162,6 @@ def fit(
     Args:
         model: Changed in place; left in evaluation mode.
         objective: Draws a batch with the generator and returns the mean loss, in nats.
-        optim: How the parameters are updated.
-        n_steps: Number of updates.
         generator: Source of randomness of the batches. Dropout draws from torch's global one.
         hooks: What else happens on the way, such as `Evaluate`.
 

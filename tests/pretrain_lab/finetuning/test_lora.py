@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT, BERTConfig
+from pretrain.generation import Sampling, generate
 from pretrain_lab.finetuning.freezing import (
     count_parameters,
     freeze_except,
@@ -208,6 +209,19 @@ def test_our_own_models_take_adapters_too() -> None:
     assert all(torch.equal(a, b) for a, b in zip(*drawn, strict=True))
     bound = 1 / 8**0.5  # as for the weights of torch's linear layers
     assert 0.5 * bound < max(a.abs().max() for a in drawn[0]) <= bound
+
+
+def test_a_gpt_with_adapters_writes_what_its_forward_pass_says(tiny_gpt: Any) -> None:
+    """The step of `generate` goes through the adapters, not through the layers below them."""
+    model = tiny_gpt()
+    generator = Generator().manual_seed(0)
+    add_lora(model, ("qkv", "up"), rank=2, alpha=8.0, generator=generator)
+    for layer in lora_layers(model):
+        nn.init.normal_(layer.lora_b, std=0.5)
+    ids = IDS[:1, :3]
+    for _ in range(6):
+        ids = torch.cat([ids, model(ids)[:, -1:].argmax(dim=-1)], dim=1)
+    assert torch.equal(generate(model, IDS[:1, :3], 6, Sampling(greedy=True)), ids)
 
 
 def test_bad_requests_are_refused() -> None:
