@@ -29,6 +29,8 @@ TAGS = {
     "raises-exception",
     "nbval-ignore-output",
 }
+PROOF = {"remove-cell"}
+DRAWING = {"hide-input", "hide-cell", "remove-input"}
 MAX_CODE_LINES = 25
 MAX_IMAGE_BYTES = 100_000
 MIN_ALT_LETTERS = 12
@@ -69,10 +71,39 @@ def _whole(notebook: NotebookNode, path: Path) -> Iterator[str]:
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
         yield f"execution counts must run 1, 2, 3 … without gaps (make run), got {counts}"
-    kinds = ["none", *(cell.cell_type for cell in notebook.cells if not is_opening(cell))]
+    kinds = ["none", *(kind_of(cell) for cell in notebook.cells if not is_opening(cell))]
     for index, (before, kind) in enumerate(itertools.pairwise(kinds)):
-        if kind == "code" and before != "markdown":
-            yield f"cell {index}: a code cell needs a sentence in a Markdown cell before it"
+        if kind == "lesson" and before != "markdown":
+            yield f"cell {index}: a lesson cell needs a sentence in a Markdown cell before it"
+
+
+def kind_of(cell: NotebookNode) -> str:
+    """Name the kind of a cell: "markdown", "raw", or of code "lesson", "drawing" or "proof".
+
+    A lesson cell stands open; of a drawing (or the imports) the page folds the code and shows what
+    it made; a proof (assertions, numbers for the prose) is on no page, and runs with the others.
+    """
+    if cell.cell_type != "code":
+        return str(cell.cell_type)
+    tags = set(cell.metadata.get("tags", []))
+    return "proof" if tags & PROOF else "drawing" if tags & DRAWING else "lesson"
+
+
+def _lesson(cell: NotebookNode) -> Iterator[str]:
+    """Keep what proves and what reports out of the cells that a reader meets."""
+    if kind_of(cell) == "proof":
+        return
+    try:
+        tree = ast.parse(cell.source)
+    except SyntaxError:  # a magic
+        return
+    for node in ast.walk(tree):
+        called = (
+            node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        )
+        if isinstance(node, ast.Assert) or called in ("report", "report_interval"):
+            what = called or "assert"
+            yield f"{what} in line {node.lineno}: belongs into a proof cell (tag remove-cell)"
 
 
 def _tags(cell: NotebookNode) -> Iterator[str]:
@@ -162,7 +193,7 @@ def _output_text(output: NotebookNode) -> str:
 
 
 CELL_CHECKS: dict[str, list[Callable[[NotebookNode], Iterator[str]]]] = {
-    "code": [_tags, _source, _outputs, _images],
+    "code": [_tags, _source, _lesson, _outputs, _images],
     "markdown": [_tags, _markdown_images],
     "raw": [_tags],
 }
