@@ -104,7 +104,7 @@
 
   /** Return the link inside the text that an event is about, if any. */
   function linkOf(event) {
-    return event.target.closest?.("article a.internal[href*='#']:not(.headerlink, .from-cell)");
+    return event.target.closest?.("article a.internal[href*='#']:not(.headerlink)");
   }
 
   /** Show the card of a link after a while. */

@@ -22,14 +22,14 @@ from sphinx.application import Sphinx
 
 from .directives import applets, benchmarks, chapter_map, exercises, quizzes, teaching
 from .links import glossary_links, not_found, page_buttons, previews, sharing
-from .provenance import chapter_times, number_links, receipts, run_inputs
+from .provenance import chapter_times, receipts, run_inputs
 from .theme import access, citations, numbering, one_page
 from .weight import from_disk, icons, images, licences, local_files, page_assets
 
 PARTS = (
     *(numbering, citations, access, one_page),
     *(applets, quizzes, chapter_map, benchmarks, exercises, teaching),
-    *(receipts, run_inputs, number_links, chapter_times),
+    *(receipts, run_inputs, chapter_times),
     *(page_buttons, glossary_links, previews, not_found, sharing),
     *(local_files, from_disk, images, page_assets, icons, licences),
 )

@@ -368,6 +368,21 @@ class TestTools:
         expect(page.get_by_role("heading", level=1)).to_contain_text("6 T5")
 
 
+class TestFoldedCode:
+    def test_one_switch_opens_all_and_is_remembered(self, chapter: Page):
+        folds = chapter.locator("article details.hide")
+        n_folds = folds.count()
+        opened = chapter.locator("article details.hide[open]")
+        assert n_folds > 5
+        expect(opened).to_have_count(0)
+        chapter.locator("button.show-code").click()
+        expect(opened).to_have_count(n_folds)
+        chapter.reload()
+        expect(opened).to_have_count(n_folds)
+        chapter.locator("button.show-code").click()
+        expect(opened).to_have_count(0)
+
+
 class TestPaper:
     def test_a_page_prints_as_it_stands(self, chapter: Page):
         solutions = chapter.locator(".solution.dropdown")

@@ -76,6 +76,15 @@ def no_sentence(notebook: NotebookNode) -> None:
     notebook.cells.append(new_code_cell("1", execution_count=3))
 
 
+def proof_in_a_lesson(notebook: NotebookNode) -> None:
+    code_cell(notebook).source += "\nassert total"
+
+
+def number_in_a_drawing(notebook: NotebookNode) -> None:
+    code_cell(notebook).metadata["tags"] = ["hide-input"]
+    code_cell(notebook).source += '\nif total:\n    report("total", total)'
+
+
 def wrong_title(notebook: NotebookNode) -> None:
     notebook.cells[0].source = "# 8 A planted chapter"
 
@@ -125,6 +134,8 @@ MISTAKES: dict[str, tuple[Spoil, str]] = {
     "long cell": (long_cell, "26 lines of code"),
     "semicolon": (semicolon, "trailing ';'"),
     "no sentence before a cell": (no_sentence, "needs a sentence"),
+    "proof in a lesson": (proof_in_a_lesson, "assert in a cell that readers see"),
+    "number in a drawing": (number_in_a_drawing, "report in a cell that readers see"),
     "wrong chapter number": (wrong_title, "expected a title"),
     "error": (stored_error, "stored error ValueError"),
     "error stream": (lambda n: say(n, "careful", "stderr"), "error stream"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The stored chapters are clean, fresh, and equal to their twins."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tools.chapters import hygiene, store
 
 NOTEBOOKS = store.notebook_paths()
+CEILINGS = tomllib.loads((Path(__file__).parent / "ceilings.toml").read_text(encoding="utf-8"))
 
 
 def test_every_twin_has_a_notebook_and_every_notebook_a_twin():
@@ -19,6 +21,12 @@ def test_every_twin_has_a_notebook_and_every_notebook_a_twin():
 class TestChapter:
     def test_is_clean(self, path: Path):
         assert hygiene.problems(path) == []
+
+    def test_shows_no_more_code_than_before(self, path: Path):
+        n_cells, n_lines = hygiene.open_code(store.read_notebook(path))
+        most_cells, most_lines = CEILINGS[path.stem]
+        assert n_cells <= most_cells
+        assert n_lines <= most_lines
 
     def test_equals_its_twin(self, path: Path):
         twin = store.read_twin(store.twin_of(path))

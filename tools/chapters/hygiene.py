@@ -89,6 +89,12 @@ def kind_of(cell: NotebookNode) -> str:
     return "proof" if tags & PROOF else "drawing" if tags & DRAWING else "lesson"
 
 
+def open_code(notebook: NotebookNode) -> tuple[int, int]:
+    """Count the lesson cells of a page, and their lines."""
+    sources = [cell.source for cell in notebook.cells if kind_of(cell) == "lesson"]
+    return len(sources), sum(source.count("\n") + 1 for source in sources)
+
+
 def _lesson(cell: NotebookNode) -> Iterator[str]:
     """Keep what proves and what reports out of the cells that a reader meets."""
     if kind_of(cell) == "proof":
@@ -98,12 +104,9 @@ def _lesson(cell: NotebookNode) -> Iterator[str]:
     except SyntaxError:  # a magic
         return
     for node in ast.walk(tree):
-        called = (
-            node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-        )
+        called = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.Assert) or called in ("report", "report_interval"):
-            what = called or "assert"
-            yield f"{what} in line {node.lineno}: belongs into a proof cell (tag remove-cell)"
+            yield f"{called or 'assert'} in a cell that readers see; proofs: tag remove-cell"
 
 
 def _tags(cell: NotebookNode) -> Iterator[str]:

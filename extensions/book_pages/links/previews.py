@@ -23,7 +23,7 @@ from book_pages.links.preview_text import card_of
 
 SCRIPT, PAPER = "previews.js", "paper.js"
 FOLDER = "_static/previews"
-LINKS = "a.internal[href]:not(.from-cell)"  # a number and its cell are a few lines apart
+LINKS = "a.internal[href]"
 Article = Callable[[str], Tag | None]
 
 

@@ -21,6 +21,7 @@ MARKS = {
     "toggleOpenOnPrint": r'class="[^"]*\b(?:toggle|dropdown)\b',
     "design-tabs": r'class="[^"]*\bsd-tab',
     "sphinx-design": r'class="[^"]*\bsd-',
+    "show-code": r'<details class="admonition hide',
     "clipboard": r'<div class="highlight',
     "copybutton": r'<div class="highlight',
     "mystnb": r'class="[^"]*\b(?:cell|output|pasted)\b',

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// One switch a page for the code that is folded (of figures, tables and imports), remembered.
+(() => {
+  const FOLDS = "article details.hide";
+  const KEY = "show-code";
+
+  /** What the reader chose last; nothing where the browser keeps nothing. */
+  function remembered() {
+    try {
+      return localStorage.getItem(KEY) === "yes";
+    } catch {
+      return false;
+    }
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const folds = [...document.querySelectorAll(FOLDS)];
+    const title = document.querySelector("article h1");
+    if (!folds.length || !title) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "show-code";
+
+    function show(open) {
+      for (const fold of folds) fold.open = open;
+      button.setAttribute("aria-pressed", String(open));
+      button.textContent = open ? "Hide the code of figures" : "Show the code of figures";
+    }
+
+    button.addEventListener("click", () => {
+      const open = button.getAttribute("aria-pressed") !== "true";
+      show(open);
+      try {
+        localStorage.setItem(KEY, open ? "yes" : "no");
+      } catch {
+        // The switch works all the same, for this page.
+      }
+    });
+    show(remembered());
+    title.after(button);
+  });
+})();
