@@ -31,7 +31,7 @@ class FeedForward(nn.Module):
     """Two linear layers with a non-linearity between, applied to each position alone."""
 
     def __init__(self, d_model: int, d_ff: int, *, activation: str = "gelu") -> None:
-        """Make the layers; "gelu" is BERT's and GPT-1's, "gelu_tanh" GPT-2's, "relu" of 2017."""
+        """Make the layers; "gelu_tanh" is GPT-2's, "gelu" Hugging Face's BERT, "relu" of 2017."""
         super().__init__()
         self.up = nn.Linear(d_model, d_ff)
         self.down = nn.Linear(d_ff, d_model)
