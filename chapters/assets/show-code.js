@@ -24,7 +24,7 @@
     function show(open) {
       for (const fold of folds) fold.open = open;
       button.setAttribute("aria-pressed", String(open));
-      button.textContent = open ? "Hide the code of figures" : "Show the code of figures";
+      button.textContent = open ? "Hide folded code" : "Show folded code";
     }
 
     button.addEventListener("click", () => {

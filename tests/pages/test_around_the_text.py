@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from docutils import nodes
 from docutils.core import publish_doctree
+from myst_nb.sphinx_ import HideCodeCellNode
 from PIL import Image
 
 from book_pages.links.prose import description, n_code_lines, n_words
@@ -46,6 +47,10 @@ def test_code_is_counted_in_lines_of_cells():
     source += document.children[0].deepcopy()
     document += source
     assert n_code_lines(document) == 2
+    folded = HideCodeCellNode()
+    folded += source.deepcopy()
+    document += folded
+    assert n_code_lines(document) == 2  # folded code is read by who opens it
 
 
 def test_a_description_is_cut_after_a_sentence():

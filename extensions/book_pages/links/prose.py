@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 
 from book_pages.directives.applets import applet
 from book_pages.directives.quizzes import quiz_option
@@ -31,8 +32,9 @@ def n_words(node: nodes.Node) -> int:
 
 
 def n_code_lines(node: nodes.Node) -> int:
-    """Count the lines of the code cells below a node, empty ones not."""
-    cells = (cell for cell in node.findall(nodes.container) if cell.get("nb_element") == SOURCE)
+    """Count the lines of the open code cells below a node, empty ones and folded cells not."""
+    sources = (cell for cell in node.findall(nodes.container) if cell.get("nb_element") == SOURCE)
+    cells = (cell for cell in sources if not isinstance(cell.parent, HideCodeCellNode))
     texts = (block.astext() for cell in cells for block in cell.findall(nodes.literal_block))
     return sum(bool(line.strip()) for text in texts for line in text.splitlines())
 
