@@ -114,7 +114,7 @@ def test_the_book_bert_answers_as_stored() -> None:
 
 def test_be_bert_has_the_blanks_and_the_numbers_of_the_chapter() -> None:
     items = game("be_bert")["items"]
-    printed = letters(stored_outputs("05_bert.ipynb", "def my_bits"))
+    printed = letters(stored_outputs("05_bert.ipynb", "enumerate(windows[:8]"))
     rows = stored_outputs("05_bert.ipynb", "sheet = [").splitlines()[1:]
     assert len(items) == len(rows) - 1 == 8
     for number, (item, row) in enumerate(zip(items, rows, strict=False), start=1):
