@@ -15,20 +15,17 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     const folds = [...document.querySelectorAll(FOLDS)];
-    const title = document.querySelector("article h1");
-    if (!folds.length || !title) return;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "show-code";
+    const button = document.querySelector("article button.show-code");
+    if (!button) return;
 
     function show(open) {
       for (const fold of folds) fold.open = open;
-      button.setAttribute("aria-pressed", String(open));
+      button.dataset.open = String(open);
       button.textContent = open ? "Hide folded code" : "Show folded code";
     }
 
     button.addEventListener("click", () => {
-      const open = button.getAttribute("aria-pressed") !== "true";
+      const open = button.dataset.open !== "true";
       show(open);
       try {
         localStorage.setItem(KEY, open ? "yes" : "no");
@@ -36,7 +33,6 @@
         // The switch works all the same, for this page.
       }
     });
-    show(remembered());
-    title.after(button);
+    if (remembered()) show(true);
   });
 })();

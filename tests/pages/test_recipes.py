@@ -136,7 +136,7 @@ class TestSample:
     def test_folded_code_is_named_by_its_text_alone(self, page: BeautifulSoup):
         (summary,) = page.select("details.hide > summary")
         assert "aria-label" not in summary.attrs
-        assert "Show code cell source" in summary.get_text()
+        assert "Show the code" in summary.get_text()
 
     def test_a_quiz_is_a_group_that_its_title_names(self, page: BeautifulSoup):
         groups = page.select("[role=group].quiz")

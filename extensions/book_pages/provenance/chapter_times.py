@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Write below a chapter's title how long it takes to read, and how long its code took to run.
+"""Write below a chapter's title how long it takes to read and its code took to run, and a switch.
 
 The reading time is an estimate: the words of prose at 200 a minute, with the code counted apart in
 lines. The run time is the chapter's last run, measured. Both are made by the build.
@@ -16,6 +16,9 @@ from book_pages.provenance.receipts import duration, load_receipts
 
 WORDS_PER_MINUTE = 200
 TITLE_END = "</h1>"
+FOLDED = '<details class="admonition hide'
+SWITCH = '\n<button class="show-code" type="button">Show folded code</button>'
+"""Opens all folded code of a page, by `show-code.js`; in the page from the start, so nothing jumps."""
 
 
 def register(app: Sphinx) -> None:
@@ -32,8 +35,9 @@ def add_times(
         return
     line = times_line(n_words(doctree), n_code_lines(doctree), receipt["wall"])
     before, end, after = context["body"].partition(TITLE_END)
+    switch = SWITCH if FOLDED in after else ""
     context["body"] = (
-        f'{before}{end}\n<p class="chapter-times">{line}</p>{after}' if end else before
+        f'{before}{end}\n<p class="chapter-times">{line}</p>{switch}{after}' if end else before
     )
 
 
