@@ -18,7 +18,7 @@ WORDS_PER_MINUTE = 200
 TITLE_END = "</h1>"
 FOLDED = '<details class="admonition hide'
 SWITCH = '\n<button class="show-code" type="button">Show folded code</button>'
-"""Opens all folded code of a page, by `show-code.js`; in the page from the start, so nothing jumps."""
+"""Opens all folded code, by `show-code.js`; it is in the page from the start, so nothing jumps."""
 
 
 def register(app: Sphinx) -> None:
