@@ -4,7 +4,8 @@
 Reviews, word pairs and sums are asked of SmolLM2-135M-Instruct (tuned on instructions, weights
 rounded to 4 bits) without a change of its weights: by number of demonstrations, wording, label
 words, order, and with wrong labels. Beside it: a bag of words with n labels, a list of words, and
-two GPTs of this book. No prompt was chosen by its score on these questions.
+two GPTs of this book. It is no blind test: pilots on up to 120 of the reviews, on word pairs and on
+short reviews came first. Wordings and label words stood before them and were not changed.
 
 Run: python -m experiments.ch11_few_shot            (about an hour; goes on after a stop)
      python -m experiments.ch11_few_shot --quick    (a few questions each; prints, keeps nothing)
