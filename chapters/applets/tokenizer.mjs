@@ -47,7 +47,7 @@ class TokenizerPlayground extends Applet {
     const [bpe, wordpiece, unigram] = files.slice(1).map((file) => new Subwords(file));
     Object.assign(this, { bpe, wordpiece, unigram, units: "characters" });
     this.cutters = { characters: characterCutter(characters), bytes: byteCutter(),
-      bpe: subwordCutter("BPE, GPT-2's kind", bpe),
+      bpe: subwordCutter("BPE, of characters", bpe),
       wordpiece: subwordCutter("WordPiece, BERT's kind", wordpiece),
       unigram: subwordCutter("Unigram, T5's kind", unigram) };
     this.fill(panel);

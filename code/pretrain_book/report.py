@@ -2,8 +2,9 @@
 """Report a number once: printed in its cell, and the same characters in the page's prose.
 
 Implements the two functions with which every number of a chapter reaches the reader. The printed
-line is what Jupyter and Colab show; the glued string is what ``{glue:text}`key` `` puts into the
-prose of the book. Both are made from one string, so they cannot disagree.
+line is what a run shows; the glued string is what ``{glue:text}`key` `` puts into the prose of the
+book. Both are made from one string, so they cannot disagree. Two more hold a live run to the band
+that the page stands for, and tell a reader how their own run compares with it.
 
 Leaves out: gluing figures or tables. Figures are numbered where they are drawn, and glued bytes
 would be compared on every run.
@@ -67,6 +68,36 @@ def report_interval(
             f"got low {bottom}, estimate {middle}, high {top}"
         )
     _publish(key, _with_unit(f"{middle} [{bottom}, {top}]", unit))
+
+
+def hold_to_band(what: str, value: SupportsFloat, low: float, high: float) -> None:
+    """Refuse a number of a live run that lies outside the band that the page stands for.
+
+    Proof cells call it; in the reader's notebook :func:`compare_with_page` takes its place.
+
+    Args:
+        what: What the number is, in a reader's words, such as ``"loss at the end (nats)"``.
+        value: The run's number (Python, NumPy or a tensor of one element).
+        low: Lower end of the band.
+        high: Upper end of the band.
+
+    Raises:
+        ValueError: The number lies outside, or is none.
+    """
+    if not low <= float(value) <= high:
+        raise ValueError(f"{what} expected in {low:g} to {high:g}, got {float(value):.4g}")
+
+
+def compare_with_page(what: str, value: SupportsFloat, low: float, high: float) -> None:
+    """Print how a number of the reader's run compares with the band of the page's.
+
+    The arguments are those of :func:`hold_to_band`; nothing is refused.
+    """
+    band = f"this page's band, {low:g} to {high:g}"
+    if low <= float(value) <= high:
+        print(f"{what}: {float(value):.3g}, inside {band}")
+    else:
+        print(f"{what}: {float(value):.3g}, outside {band}, as expected when you change something")
 
 
 def _formatted(key: str, value: SupportsFloat | str, fmt: str) -> str:

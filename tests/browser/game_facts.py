@@ -7,13 +7,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pretrain_lab.paths import DATA, ROOT
+from chapter_places import applet_page, notebook_with
 
-PAGES = {
-    "fill-blank": "chapters/01_revolution.html",
-    "next-letter": "chapters/01_revolution.html",
-    "be-bert": "chapters/05_bert.html",
-}
+from pretrain_lab.paths import DATA
+
+PAGES = {name: applet_page(name) for name in ("fill-blank", "next-letter", "be-bert")}
 
 
 def game(name: str) -> dict[str, Any]:
@@ -24,7 +22,7 @@ def game(name: str) -> dict[str, Any]:
 
 def chapter_rule() -> Callable[[dict[str, int], str], float]:
     """Give the function `my_bits` as Chapter 5 defines it."""
-    cells = json.loads((ROOT / "chapters/05_bert.ipynb").read_text("utf-8"))["cells"]
+    cells = json.loads(notebook_with("def my_bits").read_text("utf-8"))["cells"]
     source = next(s for cell in cells if "def my_bits" in (s := "".join(cell["source"])))
     function = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef))
     names: dict[str, Any] = {"math": math}

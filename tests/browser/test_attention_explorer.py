@@ -15,6 +15,7 @@ from applets import (
     focused_text,
     open_applet,
 )
+from chapter_places import applet_page
 from playwright.sync_api import Locator, expect
 from torch import Tensor
 from visiting import Visitor
@@ -26,7 +27,7 @@ from pretrain.span_corruption import corrupt_given_spans
 from pretrain.t5 import T5
 from pretrain_lab.checkpoints import load_model
 
-PAGE = "chapters/02_transformer_toolkit.html"
+PAGE = applet_page("attention-explorer")
 SENTENCE = "\nTo be, or not to be, that is the question:\n"
 NAMES = ("gpt_chars", "bert_chars", "t5_chars")
 pytestmark = pytest.mark.applet

@@ -11,6 +11,7 @@ import pytest
 from applets import SIZES_AND_THEMES, expect_message_without, find, focused_text, open_applet
 from axe import axe_complaints
 from bs4 import BeautifulSoup
+from chapter_places import applet_page
 from playwright.sync_api import Locator, Page, expect
 from visiting import Visitor
 
@@ -18,7 +19,7 @@ from book_pages.weight.made_files import PUBLISHED, SCALING, made
 from book_pages.weight.scaling_rules import RulesError, scaling_rules
 from pretrain_lab.scaling.laws import Law, best_split
 
-PAGE = "chapters/13_scaling.html"
+PAGE = applet_page("compute-budget")
 MODULES = "_static/applets/start.js"  # a page so light that it opens at once
 BUDGETS = [10.0**power for power in range(15, 28)]
 UNITS = {"": 1, "million": 1e6, "billion": 1e9, "trillion": 1e12}

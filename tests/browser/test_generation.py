@@ -16,13 +16,14 @@ from applets import (
     open_applet,
 )
 from axe import axe_complaints
+from chapter_places import applet_page
 from panels import fits, load_as_shipped, with_modules
 from playwright.sync_api import Locator, expect
 from visiting import Visitor
 
 from pretrain.generation import Sampling, generate
 
-PAGE = "chapters/04_gpt.html"
+PAGE = applet_page("generation")
 PROMPT = "JULIET:\nO, what a"
 pytestmark = pytest.mark.applet
 

@@ -12,13 +12,14 @@ from applets import (
     focused_text,
     open_applet,
 )
+from chapter_places import applet_page
 from playwright.sync_api import expect
 from visiting import Visitor
 
 from pretrain.evaluation import cloze_log_probs
 from pretrain_lab.checkpoints import load_model
 
-PAGE = "chapters/05_bert.html"
+PAGE = applet_page("mask-fill")
 pytestmark = pytest.mark.applet
 
 

@@ -15,6 +15,7 @@ from applets import (
     open_applet,
 )
 from axe import axe_complaints
+from chapter_places import applet_page
 from panels import fits
 from playwright.sync_api import Locator, expect
 from visiting import Visitor
@@ -24,7 +25,7 @@ from pretrain.generation import Sampling, generate_seq2seq
 from pretrain.span_corruption import SpanCorrupted, corrupt_given_spans, count_spans
 from pretrain_lab.checkpoints import load_model
 
-PAGE = "chapters/06_t5.html"
+PAGE = applet_page("span-corruption")
 NAME = "span-corruption"
 START = "Now is the winter of our discontent"
 CUTS = [(11, 17), (21, 24)]

@@ -15,6 +15,7 @@ from applets import (
     open_applet,
 )
 from axe import axe_complaints
+from chapter_places import applet_page
 from panels import fits
 from playwright.sync_api import Locator, expect
 from visiting import Visitor
@@ -26,7 +27,7 @@ from pretrain_lab.checkpoints import load_model
 from pretrain_lab.scoring.bayes_rescoring import rescored_log_probs
 from pretrain_lab.scoring.spans import bert_span_log_probs, gpt_span_log_probs, t5_span_log_probs
 
-PAGE = "chapters/07_worldview.html"
+PAGE = applet_page("three-models")
 NAME = "three-models"
 START, HIDDEN = "Fair is foul, and foul is fair.", (8, 12)
 pytestmark = pytest.mark.applet

@@ -15,6 +15,7 @@ from applets import (
     open_applet,
 )
 from axe import axe_complaints
+from chapter_places import applet_page
 from panels import fits, with_modules
 from playwright.sync_api import Locator, expect
 from visiting import Visit, Visitor
@@ -24,7 +25,7 @@ from pretrain.generation import Sampling, generate
 from pretrain_lab.checkpoints import load_quantized
 from pretrain_lab.paths import CHECKPOINTS, data_file
 
-PAGES = {"gpt": "chapters/04_gpt.html", "bert": "chapters/05_bert.html"}
+PAGES = {name: applet_page("time-machine", f"model={name}") for name in ("gpt", "bert")}
 RECORD = json.loads(data_file("runs", "time_machine.json").read_text(encoding="utf-8"))
 LINE = RECORD["line"]
 pytestmark = pytest.mark.applet

@@ -15,6 +15,7 @@ from applets import (
     open_applet,
 )
 from axe import axe_complaints
+from chapter_places import applet_page
 from playwright.sync_api import Locator, Page, expect
 from token_strings import token_strings
 from visiting import Visitor
@@ -23,7 +24,7 @@ from pretrain_lab.checkpoints import load_model
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
 pytestmark = pytest.mark.applet
-PAGE = "chapters/03_tokens.html"
+PAGE = applet_page("tokenizer")
 KINDS = ("bpe", "wordpiece", "unigram")
 N_STRINGS = 2_400
 WORD = "h3:not(.kind)"  # how a word is cut
@@ -200,7 +201,7 @@ def test_it_opens_with_counts_chips_and_a_word(visit: Visitor, width: int, theme
     visited = visit(PAGE, width=width, theme=theme)
     panel = open_applet(visited, "tokenizer")
     assert counts_of(panel) == counts_in_python(START)
-    for title, name in (("BPE, GPT-2's kind", "bpe"), ("Unigram, T5's kind", "unigram")):
+    for title, name in (("BPE, of characters", "bpe"), ("Unigram, T5's kind", "unigram")):
         expected = [chip.replace("[UNK]|", "ë|[UNK] ") for chip in chips_in_python(name, START)]
         assert texts_of(panel, title) == expected
     expected = chips_in_python("wordpiece", START)

@@ -178,8 +178,7 @@ No code.
     one, two = exercises.exercises_of(text)
     assert one == ("ex-p-one", "One title", True, True, "computed")
     assert two == ("ex-p-two", "Another", False, False, "written")
-    lines = exercises.chapter_lines("04_p", "(sec-p-check)=\n" + text)
-    assert lines[0] == "{doc}`/chapters/04_p`; quiz: {ref}`sec-p-check`"
+    assert exercises.chapter_lines("04_p", text)[0] == "{doc}`/chapters/04_p`"
     assert exercises.chapter_lines("04_p", "no exercise") == []
 
 

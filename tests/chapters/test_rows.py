@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every row of what the book must teach leads to a label that its page has."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -21,3 +22,15 @@ def test_every_row_leads_to_something_that_exists(page: str):
 def test_labels_are_unique_in_the_book():
     found = [label for path in PAGES.values() for label in back_matter.labels(path)]
     assert len(set(found)) == len(found)
+
+
+def test_a_numbered_reference_leads_to_a_section_that_has_a_number():
+    owners = {label: page for page, path in PAGES.items() for label in back_matter.labels(path)}
+    wrong = [
+        (page, label)
+        for page, path in PAGES.items()
+        for label in re.findall(r"\{numref\}`(sec-[\w-]+)`", path.read_text(encoding="utf-8"))
+        if not re.match(r"(?!00|9)\d\d_", owners[label])
+        or store.page_kind(owners[label]) != "lesson"
+    ]
+    assert wrong == []

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pretrain_book import report as module
-from pretrain_book.report import report, report_interval
+from pretrain_book.report import compare_with_page, hold_to_band, report, report_interval
 from pretrain_lab import progress
 from pretrain_lab.progress import is_interactive
 
@@ -140,3 +140,24 @@ def test_a_notebook_stores_one_visible_line_and_one_hidden_record():
     assert line == {"output_type": "stream", "name": "stdout", "text": "bpc: 1.44 bits\n"}
     assert dict(record.data) == {"application/papermill.record/text/plain": "'1.44 bits'"}
     assert record.metadata.scrapbook.name == "bpc"
+
+
+def test_a_live_run_is_held_to_the_band_of_the_page():
+    hold_to_band("loss at the end (nats)", torch.tensor(1.7), 1.6, 1.8)
+    hold_to_band("share", 1, 1, 1)
+    for value in (1.59, 1.81, float("nan")):
+        with pytest.raises(ValueError, match=r"loss at the end expected in 1\.6 to 1\.8, got"):
+            hold_to_band("loss at the end", value, 1.6, 1.8)
+
+
+@pytest.mark.parametrize(
+    ("value", "end"),
+    [(1.7, "1.7, inside this page's band, 1.6 to 1.8\n"), (2.5, "when you change something\n")],
+)
+def test_a_readers_run_is_compared_and_never_refused(
+    value: float, end: str, capsys: pytest.CaptureFixture[str]
+):
+    compare_with_page("loss at the end", value, 1.6, 1.8)
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"loss at the end: {value}, ")
+    assert printed.endswith(end)

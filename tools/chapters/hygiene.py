@@ -16,8 +16,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from tools.chapters.opening_cell import is_opening
-from tools.chapters.store import read_notebook
+from tools.chapters.store import page_kind, read_notebook
 
 TAGS = {
     "hide-input",
@@ -29,8 +28,8 @@ TAGS = {
     "raises-exception",
     "nbval-ignore-output",
 }
-PROOF = {"remove-cell"}
-DRAWING = {"hide-input", "hide-cell", "remove-input"}
+PROOF = {"remove-cell", "hide-cell"}
+DRAWING = {"hide-input", "remove-input"}
 MAX_CODE_LINES = 25
 MAX_IMAGE_BYTES = 100_000
 MIN_ALT_LETTERS = 12
@@ -63,25 +62,51 @@ def _whole(notebook: NotebookNode, path: Path) -> Iterator[str]:
         nbformat.validate(notebook)
     except nbformat.ValidationError as error:
         yield f"breaks the notebook schema: {error.message}"
-    title = notebook.cells[0].source.split("\n")[0] if notebook.cells else ""
-    number = int(path.name[:2])
-    start = f"# {number} " if 0 < number < 90 else "# "  # 00 and 9x: front and back, no numbers
-    if not re.match(rf"{start}[^\s\d]", title):
+    title = _heading(notebook.cells[0].source) if notebook.cells else ""
+    start = _title_start(path)
+    if page_kind(path.stem) == "exercises":
+        fits = title == start
+    else:
+        fits = re.match(rf"{re.escape(start)}[^\s\d]", title) is not None
+    if not fits:
         yield f"expected a title '{start}…', got {title!r}"
+    if page_kind(path.stem) != "behind" and any(
+        "hide-cell" in cell.metadata.get("tags", []) for cell in notebook.cells
+    ):
+        yield "a proof folded with its output (hide-cell) belongs on a behind page"
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
         yield f"execution counts must run 1, 2, 3 … without gaps (make run), got {counts}"
-    kinds = ["none", *(kind_of(cell) for cell in notebook.cells if not is_opening(cell))]
-    for index, (before, kind) in enumerate(itertools.pairwise(kinds)):
+    kinds = [(index, kind_of(cell)) for index, cell in enumerate(notebook.cells)]
+    met = [("", "none"), *(pair for pair in kinds if pair[1] in ("markdown", "raw", "lesson"))]
+    for (_, before), (index, kind) in itertools.pairwise(met):
         if kind == "lesson" and before != "markdown":
             yield f"cell {index}: a lesson cell needs a sentence in a Markdown cell before it"
+
+
+def _heading(source: str) -> str:
+    """Return the first line of a Markdown cell that is no label."""
+    return next((line for line in source.split("\n") if not line.startswith("(")), "")
+
+
+def _title_start(path: Path) -> str:
+    """Return how a page's title starts: with its number, but in front and back matter (00, 9x)."""
+    number = int(path.name[:2])
+    if not 0 < number < 90:
+        return "# "
+    sub_pages = {
+        "behind": f"# Behind chapter {number}: ",
+        "exercises": f"# Exercises for chapter {number}",
+    }
+    return sub_pages.get(page_kind(path.stem), f"# {number} ")
 
 
 def kind_of(cell: NotebookNode) -> str:
     """Name the kind of a cell: "markdown", "raw", or of code "lesson", "drawing" or "proof".
 
     A lesson cell stands open; of a drawing (or the imports) the page folds the code and shows what
-    it made; a proof (assertions, numbers for the prose) is on no page, and runs with the others.
+    it made; a proof (assertions, numbers for the prose) is on no page, or folded with its output
+    on a behind page, and runs with the others.
     """
     if cell.cell_type != "code":
         return str(cell.cell_type)

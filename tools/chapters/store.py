@@ -4,6 +4,9 @@
 A chapter is edited as ``chapters/_text/NN_slug.md`` (MyST Markdown, its *twin*) and read as
 ``chapters/NN_slug.ipynb``. The two hold the same cells; only the notebook holds outputs, and the
 opening cell (:mod:`.opening_cell`), where the chapter imports one of the packages.
+
+A chapter is a lesson, ``NN_slug``, and its sub-pages: ``NN_slug_behind``, how its results were
+judged, and ``NN_slug_exercises``. Each is a notebook with a kernel of its own.
 """
 
 import hashlib
@@ -37,6 +40,7 @@ NOTEBOOK_METADATA = {
     "language_info": {"name": "python"},
 }
 NOTE = "pretrain"  # the notebook metadata in which these tools keep their records
+SUB_PAGES = ("behind", "exercises")
 _SOLUTION = re.compile(r"^:{3,}\s*\{solution-(start|end)\}", re.MULTILINE)
 
 
@@ -58,6 +62,12 @@ def notebook_paths(root: Path = ROOT, only: str = "") -> list[Path]:
 def twin_paths(root: Path = ROOT, only: str = "") -> list[Path]:
     """List the chapters' twins; arguments and errors as for :func:`notebook_paths`."""
     return _matching(sorted((root / "chapters" / "_text").glob("[0-9][0-9]_*.md")), only)
+
+
+def page_kind(name: str) -> str:
+    """Return "behind" or "exercises" for a sub-page's name without ending, else "lesson"."""
+    end = name.rpartition("_")[2]
+    return end if end in SUB_PAGES else "lesson"
 
 
 def twin_of(notebook: Path) -> Path:

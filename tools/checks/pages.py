@@ -44,7 +44,8 @@ def toc_pages(root: Path) -> set[str]:
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     files = [toc["root"]]
     for part in toc.get("parts", [toc]):
-        files += [chapter["file"] for chapter in part["chapters"]]
+        for chapter in part["chapters"]:
+            files += [chapter["file"], *(one["file"] for one in chapter.get("sections", []))]
     return {f"{name}.html" for name in files}
 
 

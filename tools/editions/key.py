@@ -2,8 +2,9 @@
 """Write the instructor's key from the built pages: ``make key``.
 
 ``_build/key/`` gets one page a chapter: what each exercise is for, which mistakes its checker
-names, the letters of the quiz, and then the exercises and the self-check as the book shows them,
-every solution with its outputs open. All of it is taken from the pages and from the checkers.
+names, the letters of the quiz, and then the chapter's questions and its page of exercises as the
+book shows them, every solution with its outputs open. All of it is taken from the pages and from
+the checkers.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from pretrain_book.exercises.grader import find_checker, labels
 from tools.chapters.store import ROOT, ChapterError
 
 STYLE = Path(__file__).with_name("assets") / "key.css"
-WANTED = ".exercise, .solution, .quiz, .admonition.dropdown"
+QUESTIONS = ".quiz, .admonition.dropdown"
 PAGE = """<!DOCTYPE html>
 <html lang="en" data-theme="light">
 <head>
@@ -75,8 +76,8 @@ def write_keys(html: Path, folder: Path) -> list[Key]:
     Raises:
         ChapterError: The book is not built, or an exercise has no solution.
     """
-    found = sorted((html / "chapters").glob("[0-9][0-9]_*.html"))
-    keys = [key for page in found if (key := read_key(page)) is not None]
+    found = sorted((html / "chapters").glob("[0-9][0-9]_*_exercises.html"))
+    keys = [read_key(page) for page in found]
     if not keys:
         raise ChapterError(f"no exercises in {html}; make book first")
     shutil.rmtree(folder, ignore_errors=True)
@@ -91,26 +92,39 @@ def write_keys(html: Path, folder: Path) -> list[Key]:
     return keys
 
 
-def read_key(page: Path) -> Key | None:
-    """Read one chapter's exercises, solutions and quiz from its page; None without exercises.
+def read_key(page: Path) -> Key:
+    """Read one chapter's exercises and solutions from their page, and its quiz from the others.
 
     Raises:
         ChapterError: An exercise has no solution below it, or a question no right option.
     """
-    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
-    sections = [one for one in soup.select("article section > section") if _is_wanted(one)]
-    if not any(one.select(".exercise") for one in sections):
-        return None
+    soup = _parsed(page)
     title = _words(soup.select_one("article h1"))
-    letters = quiz_letters(sections)
-    exercises = [one for section in sections for one in section.select(".exercise")]
-    _demand_solutions(page, exercises, sections)
-    for section in sections:
-        _open(section)
-        _settle_addresses(section, page, sections)
+    name = page.stem.removesuffix("_exercises")
+    sources = [page.with_name(f"{name}{end}.html") for end in ("", "_behind")]
+    lessons = {source: _parsed(source) for source in sources if source.exists()}
+    parts = [(where, one) for where, found in lessons.items() for one in found.select(QUESTIONS)]
+    letters = quiz_letters([one for _, one in parts])
+    parts += [(page, one) for one in soup.select("article h1 ~ *")]
+    everything = [one for _, one in parts]
+    exercises = [one for part in everything for one in _inside(part, ".exercise")]
+    _demand_solutions(page, exercises, everything)
+    for where, part in parts:
+        _open(part)
+        _settle_addresses(part, where, everything)
     body = [f'<p><a href="index.html">Instructor\'s key</a></p>\n<h1>{markup.escape(title)}</h1>']
-    body += [_overview(exercises), _letters(letters), *map(str, sections)]
-    return Key(page.stem, title, "\n".join(body), len(exercises), len(letters))
+    body += [_overview(exercises), _letters(letters), *map(str, everything)]
+    return Key(name, title, "\n".join(body), len(exercises), len(letters))
+
+
+def _parsed(page: Path) -> BeautifulSoup:
+    """Parse a built page."""
+    return BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+
+
+def _inside(part: Tag, selector: str) -> list[Tag]:
+    """List what a selector finds in a part, the part itself included."""
+    return [*([part] if part.css.match(selector) else []), *part.select(selector)]
 
 
 def quiz_letters(sections: list[Tag]) -> list[tuple[str, str]]:
@@ -120,7 +134,7 @@ def quiz_letters(sections: list[Tag]) -> list[tuple[str, str]]:
         ChapterError: A question has not exactly one right option.
     """
     found = []
-    for quiz in (one for section in sections for one in section.select(".quiz")):
+    for quiz in (one for section in sections for one in _inside(section, ".quiz")):
         name = _words(quiz.select_one(".quiz-title"))
         right = [_words(one).rstrip(".") for one in quiz.select(".quiz-right .quiz-letter")]
         if len(right) != 1:
@@ -129,15 +143,9 @@ def quiz_letters(sections: list[Tag]) -> list[tuple[str, str]]:
     return found
 
 
-def _is_wanted(section: Tag) -> bool:
-    """Return whether a section below the title holds exercises or a self-check."""
-    above = section.find_parents("section")
-    return len(above) == 1 and section.select_one(WANTED) is not None
-
-
 def _demand_solutions(page: Path, exercises: list[Tag], sections: list[Tag]) -> None:
     """Refuse a page on which an exercise has no solution of its own."""
-    n_solutions = sum(len(section.select(".solution")) for section in sections)
+    n_solutions = sum(len(_inside(section, ".solution")) for section in sections)
     if n_solutions != len(exercises):
         raise ChapterError(
             f"{page.name}: {len(exercises)} exercises, {n_solutions} solutions; "
@@ -175,9 +183,9 @@ def _letters(letters: list[tuple[str, str]]) -> str:
 
 def _open(section: Tag) -> None:
     """Unfold everything in a section."""
-    for fold in section.find_all("details"):
+    for fold in _inside(section, "details"):
         fold["open"] = ""
-    for solution in section.select(".dropdown"):
+    for solution in _inside(section, ".dropdown"):
         solution["class"] = " ".join(name for name in solution["class"] if name != "dropdown")
     for link in section.select("a.headerlink"):
         link.decompose()
@@ -193,7 +201,7 @@ def _settle_addresses(section: Tag, page: Path, sections: list[Tag]) -> None:
         if re.match(r"[a-z]+:", address):
             continue
         anchor = address.removeprefix("#") if address.startswith("#") else ""
-        if anchor and any(one.find(id=anchor) for one in sections):
+        if anchor and any(_inside(one, f'[id="{anchor}"]') for one in sections):
             continue
         target = page.name + address if anchor else address
         link["href"] = f"../{page.parents[1].name}/{page.parent.name}/{target}"

@@ -26,7 +26,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from book_pages.provenance.receipts import RECEIPTS, duration, load_receipts
+from book_pages.provenance.receipts import RECEIPTS, duration, load_chapter_receipts
 from book_pages.theme.numbering import chapter_number
 
 PARADIGMS = {"_gpt": "gpt", "_bert": "bert", "_t5": "t5"}  # end of a page's name → CSS class
@@ -166,7 +166,7 @@ class ChapterMapDirective(SphinxDirective):
             raise self.error(str(error)) from error
         whole = chapter_map()
         for stage in stages:
-            whole += self._row(stage, stage_lines(stage, load_receipts(root)))
+            whole += self._row(stage, stage_lines(stage, load_chapter_receipts(root)))
         return [whole]
 
     def _row(self, stage: Stage, lines: list[str]) -> nodes.container:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The directive ``{exercises}``: every exercise of the book, read from the chapters' own text.
 
-One table a chapter: the exercise with a link, its title, and what stands below it (a hint, a
+One table a page: the exercise with a link, its title, and what stands below it (a hint, a
 checker, a folded solution that is computed or written). Nothing is typed, so nothing can be out of
 date. A chapter that is not in the table of contents is left out. Where no exercise has a solution,
 as in the edition for students, the tables have no such column.
@@ -23,7 +23,6 @@ TWINS = "chapters/_text"
 _EXERCISE = re.compile(
     r"^:{3,}\{exercise(?:-start)?\} *(?P<title>.*)\n:label: (?P<label>\S+)$", re.M
 )
-_QUIZ = re.compile(r"^\((sec-[a-z0-9]+-check)\)=$", re.M)
 
 
 class Exercise(NamedTuple):
@@ -57,14 +56,8 @@ def exercises_of(text: str) -> Iterator[Exercise]:
         yield Exercise(label, match["title"], "*Hint.*" in part, f'check("{label}"' in part, kind)
 
 
-def quiz_of(text: str) -> str:
-    """Return the label of a chapter's self-check section, or nothing."""
-    match = _QUIZ.search(text)
-    return match[1] if match else ""
-
-
 def chapter_lines(name: str, text: str) -> list[str]:
-    """Write one chapter's exercises as Markdown: the chapter's link, the quiz, a table.
+    """Write one page's exercises as Markdown: the page's link, a table.
 
     `name` is the file name without ending, `text` the twin. Empty without exercises.
     """
@@ -78,10 +71,8 @@ def chapter_lines(name: str, text: str) -> list[str]:
         rows.append((f"{{ref}}`{one.label}`", one.title, hint, checker, one.solution))
     if all(one.solution == "none" for one in found):
         rows = [row[:-1] for row in rows]
-    quiz = quiz_of(text)
-    also = f"; quiz: {{ref}}`{quiz}`" if quiz else ""
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    return [f"{{doc}}`/chapters/{name}`{also}", "", *lines, ""]
+    return [f"{{doc}}`/chapters/{name}`", "", *lines, ""]
 
 
 class ExercisesDirective(SphinxDirective):

@@ -23,7 +23,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from book_pages.directives.exercises import TWINS, Exercise, exercises_of
-from book_pages.provenance.receipts import RECEIPTS, duration, load_receipts
+from book_pages.provenance.receipts import RECEIPTS, duration, load_chapter_receipts
+from book_pages.theme.numbering import SUB_PAGES
 
 TESTS = "data/exercises.toml"
 CHECKERS = "code/pretrain_book/exercises"
@@ -155,10 +156,13 @@ class SessionsDirective(_TeachingDirective):
         """
         root = Path(self.env.srcdir)
         self.env.note_dependency(str(root / RECEIPTS))
-        pages = {int(path.stem[:2]): path.stem for path in self.pages()}
+        lessons = [path.stem for path in self.pages() if not path.stem.endswith(SUB_PAGES)]
+        pages = {int(name[:2]): name for name in lessons}
         try:
             sessions = [session_of(line) for line in self.content if line.strip()]
-            return self.parsed(session_lines(sessions, pages, load_receipts(root)), "sessions")
+            return self.parsed(
+                session_lines(sessions, pages, load_chapter_receipts(root)), "sessions"
+            )
         except ValueError as error:
             raise self.error(str(error)) from error
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Write below a chapter's title how long it takes to read and its code took to run, and a switch.
+"""Write below a chapter's title links to its pages, its times, and a switch for folded code.
 
 The reading time is an estimate: the words of prose at 200 a minute, with the code counted apart in
 lines. The run time is the chapter's last run, measured. Both are made by the build.
 """
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,11 @@ from sphinx.application import Sphinx
 
 from book_pages.links.prose import n_code_lines, n_words
 from book_pages.provenance.receipts import duration, load_receipts
+from book_pages.theme.numbering import SUB_PAGES
 
 WORDS_PER_MINUTE = 200
+PAGES = {"Behind the chapter": "_behind", "Exercises": "_exercises"}
+"""What the links to a chapter's sub-pages say."""
 TITLE_END = "</h1>"
 FOLDED = '<details class="admonition hide'
 SWITCH = '\n<button class="show-code" type="button">Show folded code</button>'
@@ -36,9 +41,34 @@ def add_times(
     line = times_line(n_words(doctree), n_code_lines(doctree), receipt["wall"])
     before, end, after = context["body"].partition(TITLE_END)
     switch = SWITCH if FOLDED in after else ""
+    around = chapter_pages(pagename, set(app.env.found_docs), context["pathto"])
     context["body"] = (
-        f'{before}{end}\n<p class="chapter-times">{line}</p>{switch}{after}' if end else before
+        f'{before}{end}\n{around}<p class="chapter-times">{line}</p>{switch}{after}'
+        if end
+        else before
     )
+
+
+def chapter_pages(pagename: str, pages: set[str], pathto: Callable[[str], str]) -> str:
+    """Write links to the lesson, to what stands behind it and to its exercises; none without.
+
+    Args:
+        pagename: The page that shows them, such as ``chapters/05_bert_behind``.
+        pages: All pages of the book.
+        pathto: Gives a page's address as seen from the one that shows it.
+    """
+    lesson = re.sub(rf"({'|'.join(SUB_PAGES)})$", "", pagename)
+    names = {"Lesson": lesson} | {words: f"{lesson}{end}" for words, end in PAGES.items()}
+    found = {words: page for words, page in names.items() if page in pages}
+    if len(found) < 2:
+        return ""
+    links = [
+        f'<span aria-current="page">{words}</span>'
+        if page == pagename
+        else f'<a href="{pathto(page)}">{words}</a>'
+        for words, page in found.items()
+    ]
+    return f'<nav class="chapter-pages" aria-label="This chapter">{"".join(links)}</nav>\n'
 
 
 def times_line(words: int, code_lines: int, seconds: float) -> str:

@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from book_pages.directives.markdown import parse_markdown
+from book_pages.theme.numbering import SUB_PAGES
 
 RECEIPTS = "data/runs/receipts.json"
 
@@ -27,6 +28,21 @@ def register(app: Sphinx) -> None:
 def load_receipts(root: Path) -> dict[str, dict[str, Any]]:
     """Read every receipt: chapter's file stem → wall and CPU seconds, peak megabytes."""
     chapters: dict[str, dict[str, Any]] = _load(root).get("chapters", {})
+    return chapters
+
+
+def load_chapter_receipts(root: Path) -> dict[str, dict[str, Any]]:
+    """Read what each chapter costs with its sub-pages, by the lesson's file stem.
+
+    Times are sums, since every page is a run of its own; memory is that of the largest.
+    """
+    chapters: dict[str, dict[str, Any]] = {}
+    for name, receipt in load_receipts(root).items():
+        lesson = next((name.removesuffix(end) for end in SUB_PAGES if name.endswith(end)), name)
+        whole = chapters.setdefault(lesson, {"wall": 0.0, "cpu": 0.0, "peak": 0.0})
+        whole["wall"] += receipt["wall"]
+        whole["cpu"] += receipt.get("cpu", 0.0)
+        whole["peak"] = max(whole["peak"], receipt.get("peak", 0.0))
     return chapters
 
 
@@ -55,11 +71,11 @@ def memory(megabytes: float) -> str:
 
 
 class ReceiptRole(SphinxRole):
-    """``{receipt}`04_gpt` `` → ``1 min 45 s (205 CPU-seconds, 0.9 GB)``."""
+    """``{receipt}`04_gpt` `` → ``1 min 45 s (205 CPU-seconds, 0.9 GB)``, sub-pages included."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Look the chapter up; a chapter without receipt breaks the strict build."""
-        receipt = load_receipts(Path(self.env.srcdir)).get(self.text)
+        receipt = load_chapter_receipts(Path(self.env.srcdir)).get(self.text)
         self.env.note_dependency(str(Path(self.env.srcdir) / RECEIPTS))
         if receipt is None:
             message = f"no receipt of {self.text!r}: make run CHAPTER={self.text[:2]} writes it"
@@ -72,14 +88,14 @@ class ReceiptRole(SphinxRole):
 
 
 class ReceiptsDirective(SphinxDirective):
-    """``{receipts}``: a table of every chapter's time and memory."""
+    """``{receipts}``: a table of every chapter's time and memory, its sub-pages included."""
 
     def run(self) -> list[nodes.Node]:
         """Write the table as Markdown and parse it; there is none before the first run."""
         self.env.note_dependency(str(Path(self.env.srcdir) / RECEIPTS))
         rows = [
             _row(name, one)
-            for name, one in load_receipts(Path(self.env.srcdir)).items()
+            for name, one in load_chapter_receipts(Path(self.env.srcdir)).items()
             if f"chapters/{name}" in self.env.found_docs
         ]
         if not rows:

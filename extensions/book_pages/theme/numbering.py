@@ -3,9 +3,10 @@
 
 ``chapters/04_gpt.ipynb`` is chapter 4, whichever chapters the table of contents lists: its
 sections are 4.1, 4.2, …, its figures, equations, definitions and exercises likewise. The chapter
-number itself is typed in the title, so that it also stands in Jupyter. Names from 90 on are back
-matter and those with 00 front matter, without numbers: ``90_agreement`` stands behind the chapters
-and ``00_first_fine_tuning`` before them.
+number itself is typed in the title, so that it also stands in Jupyter. On the sub-pages of a
+chapter, ``04_gpt_behind`` and ``04_gpt_exercises``, figures and the like count on, and sections
+have no numbers. Names from 90 on are back matter and those with 00 front matter, without numbers:
+``90_agreement`` stands behind the chapters and ``00_first_fine_tuning`` before them.
 """
 
 import re
@@ -18,6 +19,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
 
 SectionNumbers = dict[str, tuple[int, ...]]
+SUB_PAGES = ("_behind", "_exercises")
 
 
 def register(app: Sphinx) -> None:
@@ -60,7 +62,7 @@ def _number_sections(env: BuildEnvironment, page: str) -> SectionNumbers:
     """Number a chapter's second-level sections, in the page and in its table of contents."""
     number = chapter_number(page)
     numbers: SectionNumbers = {}
-    if number is None:
+    if number is None or page.endswith(SUB_PAGES):
         return numbers
     for position, reference in enumerate(_section_references(env.tocs[page]), start=1):
         numbers[reference["anchorname"]] = (number, position)

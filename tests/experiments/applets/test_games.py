@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 import torch
+from chapter_places import notebook_with
 
 from experiments.applets import questions
 from pretrain.evaluation import cloze_log_probs
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
-from pretrain_lab.paths import DATA, ROOT
+from pretrain_lab.paths import DATA
 from pretrain_lab.tokenizers.subwords import load_tokenizer
 
 GAMES = ("fill_blank", "next_letter", "be_bert")
@@ -26,9 +27,9 @@ def game(name: str) -> dict[str, Any]:
     return found
 
 
-def stored_outputs(chapter: str, marker: str) -> str:
-    """Give the plain text that a chapter's cell has stored."""
-    cells = json.loads((ROOT / "chapters" / chapter).read_text("utf-8"))["cells"]
+def stored_outputs(marker: str) -> str:
+    """Give the plain text that the cell with some words has stored, in the first such chapter."""
+    cells = json.loads(notebook_with(marker).read_text("utf-8"))["cells"]
     outputs = next(
         cell["outputs"] for cell in cells
         if cell["cell_type"] == "code" and marker in "".join(cell["source"])
@@ -114,8 +115,8 @@ def test_the_book_bert_answers_as_stored() -> None:
 
 def test_be_bert_has_the_blanks_and_the_numbers_of_the_chapter() -> None:
     items = game("be_bert")["items"]
-    printed = letters(stored_outputs("05_bert.ipynb", "enumerate(windows[:8]"))
-    rows = stored_outputs("05_bert.ipynb", "sheet = [").splitlines()[1:]
+    printed = letters(stored_outputs("enumerate(windows[:8]"))
+    rows = stored_outputs("sheet = [").splitlines()[1:]
     assert len(items) == len(rows) - 1 == 8
     for number, (item, row) in enumerate(zip(items, rows, strict=False), start=1):
         shown = f"{number}. {item['left']}▢{item['right']}".replace("\n", "↵")

@@ -49,14 +49,16 @@ class Chapters:
         self._read = cache(read_notebook)
 
     def cells(self, chapter: str = "") -> list[tuple[str, NotebookNode]]:
-        """List pairs of chapter and cell, of one chapter (file name without ending) or of all.
+        """List pairs of page and cell, of one chapter with its sub-pages, or of all.
+
+        `chapter` is the lesson's file name without ending; empty = all.
 
         Raises:
             ChapterError: There is no such chapter.
         """
         if chapter and chapter not in self._paths:
             raise ChapterError(f"no chapter {chapter!r}; there are: {', '.join(self._paths)}")
-        names = [chapter] if chapter else list(self._paths)
+        names = [name for name in self._paths if name.startswith(chapter)]
         return [(name, cell) for name in names for cell in self._read(self._paths[name]).cells]
 
     def figure(self, label: str) -> Figure:
@@ -136,9 +138,10 @@ class Chapters:
         return plain("\n".join(lines[: None if n_rows is None else 2 + n_rows]))
 
     def _cell(self, chapter: str, words: str) -> NotebookNode:
-        """Find the one code cell whose source holds some words."""
-        code = [cell for _, cell in self.cells(chapter) if cell.cell_type == "code"]
-        found = [cell for cell in code if words in cell.source]
+        """Find the one code cell of a chapter's first page with some words that holds them."""
+        code = [(name, cell) for name, cell in self.cells(chapter) if cell.cell_type == "code"]
+        having = [(name, cell) for name, cell in code if words in cell.source]
+        found = [cell for name, cell in having if name == having[0][0]]
         if len(found) != 1:
             raise ChapterError(f"{chapter}: {len(found)} cells hold {words!r}, expected one")
         return found[0]
