@@ -36,7 +36,7 @@ STORED := tests/browser tests/pages tests/chapters tests/repository tests/benchm
 stage = @echo "$(1)"; start=$$(date +%s); $(2) && echo "$(1): $$(($$(date +%s) - start)) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab sync run lint check test nightly book student key print slides offline bench lock clean audit
+.PHONY: help setup notebooks lab sync run lint check test nightly book student key print slides offline bench lock clean audit
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -52,8 +52,11 @@ $(STAMP): requirements.txt pyproject.toml tools/checks/torch_index.py
 	@touch $@
 	@echo "setup: done, everything is in .venv/"
 
-lab: setup ## open the chapters in JupyterLab, as notebooks to run; a twin opens as one too
-	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/chapters/00_first_fine_tuning.ipynb
+notebooks: setup ## write the chapters as notebooks for readers to _build/notebooks/
+	@$(BIN)/python -m tools.editions.notebooks
+
+lab: notebooks ## open the readers' notebooks in JupyterLab
+	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/_build/notebooks/00_first_fine_tuning.ipynb
 
 sync: setup ## bring chapters/NN_slug.ipynb up to its twin chapters/_text/NN_slug.md
 	@$(BIN)/python -m tools.chapters.sync $(CHAPTER) $(if $(filter notebook,$(FROM)),--from-notebook)
@@ -113,7 +116,7 @@ bench: book ## weigh the pages, time the applets, run the side-by-side benchmark
 	@echo "bench: results are in results.json, pages.json and waits.json in benchmarks/"
 
 lock: setup ## write requirements.txt anew from pyproject.toml and requirements.in
-	$(BIN)/python -m piptools compile --quiet --extra chapters --extra jupyter --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt pyproject.toml requirements.in
+	$(BIN)/python -m piptools compile --quiet --extra chapters --extra book --extra jupyter --strip-extras --allow-unsafe --annotation-style=line --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements.txt pyproject.toml requirements.in
 	@sed -i.old -E 's/^(torch==[0-9.]+)\+[a-z0-9]+/\1/' requirements.txt && rm requirements.txt.old  # any build of torch
 	@echo "lock: requirements.txt is new; make setup installs it"
 

@@ -9,6 +9,7 @@
   chapter, what its run cost, and from which seeds, data and packages its outputs were made.
 - :mod:`.links` adds buttons, links to the glossary, previews of what a link leads to, a
   description of each page, and a page for addresses that do not exist.
+- :mod:`.notebooks` writes each chapter as a notebook that reads well in any Jupyter.
 - :mod:`.weight` serves MathJax, the applets and every script from the book itself, from a disk too,
   keeps the pages light, and puts the licences of all that they ship beside them.
 
@@ -22,6 +23,7 @@ from sphinx.application import Sphinx
 
 from .directives import applets, benchmarks, chapter_map, exercises, quizzes, teaching
 from .links import glossary_links, not_found, page_buttons, previews, sharing
+from .notebooks import reader
 from .provenance import chapter_times, receipts, run_inputs
 from .theme import access, citations, numbering, one_page
 from .weight import from_disk, icons, images, licences, local_files, page_assets
@@ -31,6 +33,7 @@ PARTS = (
     *(applets, quizzes, chapter_map, benchmarks, exercises, teaching),
     *(receipts, run_inputs, chapter_times),
     *(page_buttons, glossary_links, previews, not_found, sharing),
+    *(reader,),
     *(local_files, from_disk, images, page_assets, icons, licences),
 )
 

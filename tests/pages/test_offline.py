@@ -13,7 +13,8 @@ from tools.editions import offline
 def small_build(folder: Path) -> Path:
     """Make a folder that looks like built pages."""
     for name in ("index.html", "_static/a.js", "_static/m.mjs", "_static/w.safetensors",
-                 "_static/w.safetensors.js", "_sources/a.md", "_sources/one.ipynb"):  # fmt: skip
+                 "_static/w.safetensors.js", ".doctrees/a.pickle",
+                 "notebooks/one.ipynb"):  # fmt: skip
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name, encoding="utf-8")

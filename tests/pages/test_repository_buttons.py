@@ -180,8 +180,12 @@ def test_pages_of_a_known_repository(small_book: Path, tmp_path: Path):
     links = {a.get_text(strip=True): str(a["href"]) for a in page.select(".dropdown-item")}
     assert list(links) == ["Binder", "Colab", "Repository", "Suggest an edit", "Report a mistake"]
     notebook = parse_qs(urlsplit(links["Binder"]).query)["urlpath"][0].removeprefix("lab/tree/")
-    assert (small_book / notebook).is_file()
-    assert (small_book / links["Colab"].partition("/blob/main/")[2]).is_file()
+    made = html / "notebooks" / "05_bert.ipynb"
+    assert notebook == "_build/notebooks/05_bert.ipynb"  # made in Binder's image
+    assert links["Colab"].endswith("/blob/notebooks/05_bert.ipynb")  # a branch of its own
+    assert page.select_one("a.download-notebook")["href"] == "../notebooks/05_bert.ipynb"
+    first = json.loads(made.read_text(encoding="utf-8"))["cells"][0]
+    assert "".join(first["source"]).startswith("# 5 One")
     assert (small_book / links["Suggest an edit"].partition("/edit/main/")[2]).is_file()
     first = pages.parsed(html / "chapters" / "index.html")
     for one, source in ((page, PATH), (first, "chapters/index.md")):  # a notebook, a page of text

@@ -30,7 +30,11 @@ def test_packages_come_in_the_pinned_versions(post_build: str):
     install = re.search(r"^python -m pip install (.*)$", post_build, re.M).group(1)
     assert "--constraint requirements.txt" in install
     assert "$(python -m tools.checks.torch_index)" in install  # the one setting of the index
-    assert '--editable ".[chapters]"' in install
+    assert '--editable ".[chapters,book]"' in install
+
+
+def test_a_session_opens_the_notebooks_for_readers(post_build: str):
+    assert post_build.rstrip().endswith("python -m tools.editions.notebooks")
 
 
 def test_all_that_chapters_fetch_is_in_the_image(post_build: str, repository: Path):

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 RIGHTS = {
     ("deploy.yml", "build"): {"contents": "read", "pages": "read"},
+    ("deploy.yml", "notebooks"): {"contents": "write"},
     ("deploy.yml", "deploy"): {"pages": "write", "id-token": "write"},
 }
 """The jobs that have other rights than the file's, and which."""

@@ -24,14 +24,16 @@ def build_strictly(source: Path, output: Path, builder: str = "html") -> Path:
     Args:
         source: The folder with ``_config.yml``.
         output: Where ``_build/`` goes.
-        builder: Jupyter Book's name of the builder, such as ``html`` or ``singlehtml``.
+        builder: Jupyter Book's name of the builder, such as ``html`` or ``singlehtml``, or
+            ``dummy``: everything is read and checked, and no page is written.
 
     Raises:
         ChapterError: The build failed; its last words are quoted.
     """
     write_scripts(source / FOLDER)
     command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(source), *STRICT]
-    command += ["--builder", builder, "--path-output", str(output)]
+    chosen = [builder] if builder != "dummy" else ["custom", "--custom-builder", builder]
+    command += ["--builder", *chosen, "--path-output", str(output)]
     unnamed = {key: value for key, value in os.environ.items() if not key.startswith(REPOSITORY)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=unnamed)
     if done.returncode:

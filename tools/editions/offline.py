@@ -2,9 +2,9 @@
 """Pack the built pages for reading without a network: ``make offline``.
 
 ``_build/pretraining-paradigms.zip`` holds one folder; its ``index.html`` opens in a browser from a
-disk, with search, formulas and applets. Left out is what only a server can give: the applets'
-modules and models, which are in the same folder a second time as scripts, and the pages' sources
-but the notebooks, which the pages offer. Two packs of the same pages are equal, byte for byte.
+disk, with search, formulas and applets, and the notebooks that the pages offer are in it. Left out
+is what only a server can give: the applets' modules and models, which are in the same folder a
+second time as scripts. Two packs of the same pages are equal, byte for byte.
 """
 
 import argparse
@@ -16,8 +16,7 @@ from tools.chapters.store import ROOT, ChapterError
 
 NAME = "pretraining-paradigms"
 FOR_SERVERS = (".mjs", ".safetensors", ".buildinfo", ".inv")
-FOLDERS_FOR_SERVERS = ("_sources", ".doctrees")
-OFFERED = ".ipynb"
+FOLDER_FOR_SERVERS = ".doctrees"
 TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows; the same for every file
 READ_ME = """\
 Pre-training Paradigms: BERT, GPT and T5
@@ -67,9 +66,7 @@ def pack(html: Path, target: Path) -> int:
 
 def is_packed(path: Path) -> bool:
     """Return whether a file, relative to the pages' folder, is of use without a server."""
-    if path.parts[0] in FOLDERS_FOR_SERVERS:
-        return path.suffix == OFFERED
-    return not path.name.endswith(FOR_SERVERS)
+    return path.parts[0] != FOLDER_FOR_SERVERS and not path.name.endswith(FOR_SERVERS)
 
 
 def _add(packed: zipfile.ZipFile, name: str, content: bytes) -> None:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The buttons above a page: download its notebook, run it elsewhere, edit it, report a mistake.
 
-The notebook is part of every build. Everything else leads to the repository, so it is there only
-when the build knows it (:mod:`.repository`); the theme's ``article-header-buttons.html`` draws it.
+The notebook, in the reader's form (:mod:`book_pages.notebooks`), is part of every build. Everything
+else leads to the repository, so it is there only when the build knows it (:mod:`.repository`); the
+theme's ``article-header-buttons.html`` draws it. Binder makes the same notebooks in its image, and
+Colab finds them on a branch of their own, to which the publishing workflow pushes them.
 An edit leads to the text that the book is edited in: for a chapter, its twin.
 """
 
@@ -16,8 +18,11 @@ from sphinx.config import Config
 from sphinx.errors import ConfigError
 
 from book_pages.links.repository import Repository, RepositoryError, find_base, find_repository
+from book_pages.notebooks.reader import FOLDER
 
 TWINS = "chapters/_text"
+NOTEBOOKS_BRANCH = "notebooks"
+"""Branch that holds nothing but the reader's notebooks."""
 
 
 class Menu(NamedTuple):
@@ -58,7 +63,7 @@ def add_buttons(
     root = Path(app.srcdir)
     path = Path(app.env.doc2path(pagename)).relative_to(root).as_posix()
     if path.endswith(".ipynb"):
-        context["notebook_source"] = context["sourcename"]
+        context["notebook_source"] = f"{FOLDER}/{Path(path).name}"
     if app.config.book_repository is not None:
         repository = Repository(*app.config.book_repository)
         context["page_menus"] = menus(repository, path, edited_file(root, path))
@@ -75,7 +80,12 @@ def menus(repository: Repository, path: str, edited: str) -> list[Menu]:
 
     `path` is the page's source, `edited` the file that is edited, relative to the repository.
     """
-    run = [("Binder", repository.binder(path)), ("Colab", repository.colab(path))]
+    name = Path(path).name
+    on_branch = repository._replace(ref=NOTEBOOKS_BRANCH)
+    run = [
+        ("Binder", repository.binder(f"_build/{FOLDER}/{name}")),
+        ("Colab", on_branch.colab(name)),
+    ]
     source = [
         ("Repository", repository.url),
         ("Suggest an edit", repository.edit(edited)),
