@@ -6,7 +6,7 @@ from typing import NamedTuple
 from docutils import nodes
 from sphinx.environment import BuildEnvironment
 
-from book_pages.theme.numbering import SUB_PAGES, chapter_number
+from book_pages.theme.numbering import short_name
 
 NAMES = {
     "figure": "Figure",
@@ -50,12 +50,8 @@ def collect(env: BuildEnvironment) -> dict[str, Target]:
 
 
 def page_titles(env: BuildEnvironment) -> dict[str, str]:
-    """Return what to call every page: "Chapter 5" for a lesson, else its first heading."""
-    found = {}
-    for page, title in env.titles.items():
-        number = None if page.endswith(SUB_PAGES) else chapter_number(page)
-        found[page] = f"Chapter {number}" if number else title.astext()
-    return found
+    """Return what to call every page in a sentence."""
+    return {page: short_name(page, title.astext()) for page, title in env.titles.items()}
 
 
 def _section_number(env: BuildEnvironment, page: str, anchor: str) -> tuple[int, ...]:

@@ -17,14 +17,52 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.nodes import clean_astext
 
 SectionNumbers = dict[str, tuple[int, ...]]
 SUB_PAGES = ("_behind", "_exercises")
 
 
 def register(app: Sphinx) -> None:
-    """Renumber after Sphinx has collected its own numbers."""
+    """Renumber after Sphinx has collected its own numbers, and name chapters by their number."""
     app.connect("env-get-updated", renumber, priority=900)
+    app.add_post_transform(ShortNames)
+
+
+class ShortNames(SphinxPostTransform):
+    """Let ``{doc}`04_gpt` `` say "Chapter 4", since the whole title breaks a sentence."""
+
+    default_priority = 5  # before Sphinx resolves references
+
+    def run(self, **kwargs: object) -> None:
+        """Give every reference to a chapter's page without a text of its own a short one."""
+        for reference in self.document.findall(addnodes.pending_xref):
+            if reference.get("reftype") != "doc" or reference.get("refexplicit"):
+                continue
+            if _is_listed(reference):
+                continue
+            page = str(PurePosixPath("chapters", PurePosixPath(reference["reftarget"]).name))
+            if chapter_number(page) and page in self.env.titles:
+                text = short_name(page, clean_astext(self.env.titles[page]))
+                reference.children = [nodes.inline(text, text, classes=["doc"])]
+                reference["refexplicit"] = True
+
+
+def _is_listed(reference: nodes.Node) -> bool:
+    """Return whether a reference stands in the table of what chapters cost, which names them."""
+    above = reference.parent
+    while above is not None and "receipts" not in above.get("classes", []):
+        above = above.parent
+    return above is not None
+
+
+def short_name(page: str, title: str) -> str:
+    """Return what to call a page: "Chapter 4", "Behind chapter 4", or else its title."""
+    number = chapter_number(page)
+    if number is None:
+        return title
+    return title.partition(":")[0] if page.endswith(SUB_PAGES) else f"Chapter {number}"
 
 
 def chapter_number(docname: str) -> int | None:
