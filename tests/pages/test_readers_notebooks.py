@@ -152,7 +152,7 @@ def test_drawings_keep_their_picture_and_get_their_caption(book: Book):
         ),
         book=book,
     )
-    assert drawing.metadata == {"jupyter": {"source_hidden": True}}
+    assert drawing.metadata == {"cellView": "form", "jupyter": {"source_hidden": True}}
     assert drawing.outputs[0].data == {"image/png": "aGk="}
     assert caption.source == "**Figure 5.1.** **It falls.** By (5.3)."
 

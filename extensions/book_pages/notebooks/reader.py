@@ -175,7 +175,8 @@ def _code(cell: NotebookNode, book: Book, address: str) -> list[NotebookNode]:
         hidden["source_hidden"] = True
     if "hide-output" in tags:
         hidden["outputs_hidden"] = True
-    copy = _copied(cell, {"jupyter": hidden} if hidden else {})
+    form = {"cellView": "form"} if "source_hidden" in hidden else {}  # so that Colab folds it too
+    copy = _copied(cell, {**form, "jupyter": hidden} if hidden else {})
     figure = cell.metadata.get("mystnb", {}).get("figure", {})
     caption = plain(str(figure.get("caption", "")), book)
     if not caption:
