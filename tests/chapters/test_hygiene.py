@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The stored chapters are clean, fresh, and equal to their twins."""
 
+import ast
 import tomllib
 from pathlib import Path
 
@@ -47,3 +48,27 @@ def test_labels_are_unique_in_the_book():
             assert label not in owners, f"{label} in {path.name} and {owners.get(label)}"
             if label:
                 owners[label] = path.name
+
+
+def definitions(path: Path) -> dict[str, str]:
+    """What a page's cells define, proofs left out: name → code, layout aside."""
+    found: dict[str, str] = {}
+    for cell in store.read_notebook(path).cells:
+        if cell.cell_type == "code" and hygiene.kind_of(cell) != "proof":
+            for node in ast.parse(cell.source).body:
+                if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                    found.setdefault(node.name, ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    [one for one in NOTEBOOKS if store.page_kind(one.stem) != "lesson"],
+    ids=lambda p: p.stem,
+)
+def test_what_a_sub_page_brings_from_its_lesson_is_the_lessons(path: Path):
+    lesson = path.with_name(path.name.replace(f"_{store.page_kind(path.stem)}.", "."))
+    mine, theirs = definitions(path), definitions(lesson)
+    assert {name: mine[name] for name in mine.keys() & theirs.keys()} == {
+        name: theirs[name] for name in mine.keys() & theirs.keys()
+    }
