@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from book_pages.notebooks import reader
 from book_pages.notebooks.labels import Target
 from book_pages.notebooks.plain_markdown import Book, PlainError, plain
+from pretrain_book.slider import slider
 from tools.chapters import store
 
 RAW = re.compile(
@@ -155,6 +156,16 @@ def test_drawings_keep_their_picture_and_get_their_caption(book: Book):
     assert drawing.metadata == {"cellView": "form", "jupyter": {"source_hidden": True}}
     assert drawing.outputs[0].data == {"image/png": "aGk="}
     assert caption.source == "**Figure 5.1.** **It falls.** By (5.3)."
+
+
+def test_a_stored_slider_shows_its_first_state_alone(book: Book):
+    stored = slider(lambda n: f"{n} squared is {n * n}", [2, 3], "number")._html()
+    output = new_output("execute_result", data={"text/html": stored, "text/plain": "slider"})
+    (cell,) = made(new_code_cell("slider(…)", outputs=[output]), book=book)
+    shown = cell.outputs[0].data["text/html"]
+    assert "2 squared is 4" in shown
+    assert "3 squared is 9" in stored
+    assert not re.search("3 squared|<input|<style", shown)
 
 
 def test_a_solution_is_one_cell_that_folds(book: Book):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from pybtex.database import parse_file
 from sphinx.application import Sphinx
@@ -32,6 +33,8 @@ FOLDER = "notebooks"
 RECORD = "application/papermill.record/text/plain"
 OPENING = "opening"
 PROOF = {"remove-cell", "hide-cell"}
+EXPLORER = 'class="explore"'
+"""What the stored states of `pretrain_book.slider` stand in; run, its cell shows a live slider."""
 HELD, COMPARED = "hold_to_band", "compare_with_page"
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -193,8 +196,18 @@ def _copied(cell: NotebookNode, metadata: dict[str, Any]) -> NotebookNode:
             continue
         if "metadata" in output:
             output["metadata"] = {}
+        if EXPLORER in "".join(output.get("data", {}).get("text/html", "")):
+            output["data"]["text/html"] = _first_state("".join(output["data"]["text/html"]))
         outputs.append(nbformat.from_dict(output))
     return nbformat.v4.new_code_cell(cell.source, metadata=metadata, outputs=outputs)
+
+
+def _first_state(html: str) -> str:
+    """Keep the first state of a stored slider: Jupyter shows hidden ones too, and moves none."""
+    soup = BeautifulSoup(html, "html.parser")
+    for one in soup.select(".explore-state[hidden], .explore input, style"):
+        one.decompose()
+    return str(soup)
 
 
 def _comparison(cell: NotebookNode) -> list[NotebookNode]:
