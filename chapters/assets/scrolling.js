@@ -16,8 +16,6 @@
 
   const observer = new ResizeObserver((entries) => entries.forEach(({ target }) => update(target)));
   document.addEventListener("DOMContentLoaded", () => {
-    const boxes = [...document.querySelectorAll(BOXES)];
-    for (const box of boxes) observer.observe(box);
-    document.fonts.addEventListener("loadingdone", () => boxes.forEach(update));
+    for (const box of document.querySelectorAll(BOXES)) observer.observe(box);
   });
 })();
