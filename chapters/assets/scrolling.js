@@ -5,7 +5,7 @@
 // and would stay out of reach. Here each box is looked at whenever its size changes.
 (() => {
   const BOXES = "pre, .cell_output > .output, .pst-scrollable-table-container, div.math";
-  const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+  const CONTROLS = "a[href]:not(.headerlink), button, input, select, textarea, summary, [tabindex='0']";
 
   /** Put a box among the stops of the Tab key if it scrolls and holds no stop of its own. */
   function update(box) {
@@ -14,8 +14,15 @@
     else box.removeAttribute("tabindex");
   }
 
-  const observer = new ResizeObserver((entries) => entries.forEach(({ target }) => update(target)));
+  const observer = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      for (const box of [target, target.parentElement]) if (box?.matches(BOXES)) update(box);
+    }
+  });
   document.addEventListener("DOMContentLoaded", () => {
-    for (const box of document.querySelectorAll(BOXES)) observer.observe(box);
+    for (const box of document.querySelectorAll(BOXES)) {
+      observer.observe(box);
+      if (box.firstElementChild) observer.observe(box.firstElementChild);
+    }
   });
 })();

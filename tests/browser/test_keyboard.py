@@ -9,8 +9,8 @@ from visiting import Visit, Visitor
 
 N_STOPS = 30
 OUT_OF_REACH = """[...document.querySelectorAll("pre, .pst-scrollable-table-container")].filter(
-  (box) => box.scrollWidth > box.clientWidth && box.tabIndex < 0
-    && !box.querySelector("a[href], button, input, select, textarea, summary, [tabindex='0']"))"""
+  (box) => box.scrollWidth > box.clientWidth && box.tabIndex < 0 && !box.querySelector(
+    "a[href]:not(.headerlink), button, input, select, textarea, summary, [tabindex='0']"))"""
 """Boxes that scroll, are no stop of the Tab key, and hold none."""
 
 
