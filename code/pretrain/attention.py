@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from pretrain.positions import rotate
+
 
 def attention(
     query: Tensor,
@@ -115,6 +117,7 @@ class MultiHeadAttention(nn.Module):
         *,
         memory: Tensor | None = None,
         cache: KVCache | None = None,
+        rotary: Tensor | None = None,
     ) -> Tensor:
         """Let each position of x gather what it may see.
 
@@ -123,11 +126,14 @@ class MultiHeadAttention(nn.Module):
             mask: bool, broadcastable to (B, H, T, S). True = may attend; None = all may.
             memory: float (B, S, D). Gives keys and values in cross-attention; None = x itself.
             cache: Keys and values of earlier tokens, which are read and extended.
+            rotary: float (2, T, K / 2), by which queries and keys of x are turned; None = not.
 
         Returns:
             float (B, T, D).
         """
         query, key, value = self.project(x, memory)
+        if rotary is not None:
+            query, key = rotate(query, rotary), rotate(key, rotary)
         if cache is not None:
             key, value = cache.append(key, value)
         mixed = F.scaled_dot_product_attention(
@@ -150,6 +156,11 @@ class MultiHeadAttention(nn.Module):
         parts = stacked.unflatten(-1, (n_parts, self.n_heads, -1))  # (B, T, n_parts, H, K)
         return parts.permute(2, 0, 3, 1, 4).unbind(0)
 
-    def weights(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def weights(
+        self, x: Tensor, mask: Tensor | None = None, *, rotary: Tensor | None = None
+    ) -> Tensor:
         """Compute the self-attention weights alone, (B, H, T, T), for looking at them."""
-        return attention(*self.project(x), mask)[1]
+        query, key, value = self.project(x)
+        if rotary is not None:
+            query, key = rotate(query, rotary), rotate(key, rotary)
+        return attention(query, key, value, mask)[1]

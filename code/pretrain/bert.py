@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from pretrain.blocks import find_activation, init_weights, make_block
 from pretrain.embeddings import Embeddings, check_attention_mask
 from pretrain.masks import padding_mask
+from pretrain.positions import rotary_table
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,10 @@ class BERTConfig:
     max_len: int  # most positions, in tokens
     d_ff: int | None = None  # inner width of the feed-forward layers; None = 4 D
     dropout: float = 0.0  # of embeddings, attention weights and branches
+    attention_dropout: float | None = None  # of attention weights alone; None = as `dropout`
     norm: str = "post"  # "post" (BERT: the embeddings have a norm too) or "pre" (and a final norm)
     norm_eps: float = 1e-12  # added to the variance in LayerNorm
-    positions: str = "learned"  # or "sinusoidal"
+    positions: str = "learned"  # or "sinusoidal", "rotary"
     n_segments: int = 0  # segment ids; 0 = no segment table
     activation: str = "gelu"  # or "gelu_tanh", "relu"
     tie_head: bool = True  # the output matrix is the embedding matrix
@@ -59,9 +61,13 @@ class BERT(nn.Module):
             make_block(
                 c.d_model, c.n_heads, c.d_ff or 4 * c.d_model, dropout=c.dropout, norm=c.norm,
                 norm_eps=c.norm_eps, activation=c.activation,
+                attention_dropout=c.attention_dropout,
             )
             for _ in range(c.n_layers)
         )  # fmt: skip
+        self.rotary: Tensor | None
+        table = rotary_table(c.max_len, c.d_model // c.n_heads) if c.positions == "rotary" else None
+        self.register_buffer("rotary", table, persistent=False)
         self.final_norm = nn.Identity() if post else nn.LayerNorm(c.d_model, eps=c.norm_eps)
         self.head = MaskedLMHead(c)
         init_weights(self, c.n_layers, std=c.init_std)
@@ -103,8 +109,9 @@ class BERT(nn.Module):
         check_attention_mask(attention_mask, ids)
         x = self.dropout(self.embedding_norm(self.embeddings(ids, segment_ids)))
         mask = None if attention_mask is None else padding_mask(attention_mask)
+        rotary = None if self.rotary is None else self.rotary[:, : ids.shape[1]]
         for block in self.blocks:
-            x = block(x, mask)
+            x = block(x, mask, rotary=rotary)
         return self.final_norm(x)
 
     def logits(self, states: Tensor) -> Tensor:

@@ -138,14 +138,16 @@ def make_block(
     d_ff: int,
     *,
     dropout: float = 0.0,
+    attention_dropout: float | None = None,
     norm: str = "pre",
     norm_eps: float = 1e-5,
     activation: str = "gelu",
     cross_attention: bool = False,
 ) -> Block:
     """Make the block of BERT and GPT: multi-head attention, two linear layers, LayerNorm."""
-    reader = MultiHeadAttention(d_model, n_heads, dropout=dropout)
-    other = MultiHeadAttention(d_model, n_heads, dropout=dropout) if cross_attention else None
+    of_weights = dropout if attention_dropout is None else attention_dropout
+    reader = MultiHeadAttention(d_model, n_heads, dropout=of_weights)
+    other = MultiHeadAttention(d_model, n_heads, dropout=of_weights) if cross_attention else None
     return Block(
         reader,
         FeedForward(d_model, d_ff, activation=activation),

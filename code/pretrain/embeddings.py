@@ -4,7 +4,8 @@
 Papers: Vaswani et al. 2017 (arXiv:1706.03762), sections 3.4 and 3.5; Devlin et al. 2019
 (arXiv:1810.04805), figure 2.
 
-Left out: relative positions, which are added to the attention scores (`t5.py`).
+Rotary positions add nothing here: they turn queries and keys (`attention.py`). Left out: relative
+positions, which are added to the attention scores (`t5.py`).
 """
 
 import math
@@ -13,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from pretrain.positions import sinusoidal_positions
+
+POSITIONS = ("learned", "sinusoidal", "rotary")
 
 
 class Embeddings(nn.Module):
@@ -33,19 +36,19 @@ class Embeddings(nn.Module):
 
         Args:
             vocab_size, d_model, max_len: V, D, and the most positions.
-            positions: "learned" (BERT, GPT) or "sinusoidal" (2017; tokens are then scaled by
-                sqrt(D), as there).
+            positions: "learned" (BERT, GPT), "sinusoidal" (2017; tokens are then scaled by
+                sqrt(D), as there), or "rotary" (none is added).
             n_segments: Number of segment ids; 0 = no segment table.
         """
         super().__init__()
-        if positions not in ("learned", "sinusoidal"):
-            raise ValueError(f"expected positions 'learned' or 'sinusoidal', got {positions!r}")
+        if positions not in POSITIONS:
+            raise ValueError(f"expected positions in {POSITIONS}, got {positions!r}")
         self.max_len = max_len
         self.token = nn.Embedding(vocab_size, d_model)
-        self.learned = positions == "learned"
-        if self.learned:
+        self.positions = positions
+        if positions == "learned":
             self.position = nn.Embedding(max_len, d_model)
-        else:
+        elif positions == "sinusoidal":
             table = sinusoidal_positions(max_len, d_model)
             self.register_buffer("sinusoids", table, persistent=False)
         self.segment = nn.Embedding(n_segments, d_model) if n_segments else None
@@ -70,9 +73,9 @@ class Embeddings(nn.Module):
         end = past_length + ids.shape[1]
         if end > self.max_len:
             raise ValueError(f"expected at most max_len = {self.max_len} tokens, got {end}")
-        if self.learned:
+        if self.positions == "learned":
             x = x + self.position.weight[past_length:end]
-        else:
+        elif self.positions == "sinusoidal":
             x = x * math.sqrt(x.shape[-1]) + self.sinusoids[past_length:end]
         if self.segment is not None:
             segments = torch.zeros_like(ids) if segment_ids is None else segment_ids

@@ -18,6 +18,7 @@ from pretrain.attention import KVCache
 from pretrain.blocks import init_weights, make_block
 from pretrain.embeddings import Embeddings, check_attention_mask
 from pretrain.masks import causal_mask, padding_mask, prefix_lm_mask
+from pretrain.positions import rotary_table, rotate
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,10 @@ class GPTConfig:
     max_len: int  # context, in tokens
     d_ff: int | None = None  # inner width of the feed-forward layers; None = 4 D
     dropout: float = 0.0  # of embeddings, attention weights and branches
+    attention_dropout: float | None = None  # of attention weights alone; None = as `dropout`
     norm: str = "pre"  # "pre" (GPT-2, with a final norm) or "post" (GPT-1, without)
     norm_eps: float = 1e-5  # added to the variance in LayerNorm
-    positions: str = "learned"  # or "sinusoidal"
+    positions: str = "learned"  # or "sinusoidal", "rotary"
     activation: str = "gelu"  # or "gelu_tanh", "relu"
     tie_head: bool = True  # the output matrix is the embedding matrix
     init_std: float = 0.02  # of the initial weights
@@ -55,9 +57,13 @@ class GPT(nn.Module):
             make_block(
                 c.d_model, c.n_heads, c.d_ff or 4 * c.d_model, dropout=c.dropout, norm=c.norm,
                 norm_eps=c.norm_eps, activation=c.activation,
+                attention_dropout=c.attention_dropout,
             )
             for _ in range(c.n_layers)
         )  # fmt: skip
+        self.rotary: Tensor | None
+        table = rotary_table(c.max_len, c.d_model // c.n_heads) if c.positions == "rotary" else None
+        self.register_buffer("rotary", table, persistent=False)
         pre_norm = c.norm == "pre"
         self.final_norm = nn.LayerNorm(c.d_model, eps=c.norm_eps) if pre_norm else nn.Identity()
         self.head = None if c.tie_head else nn.Linear(c.d_model, c.vocab_size, bias=False)
@@ -108,8 +114,10 @@ class GPT(nn.Module):
         if attention_mask is not None:
             real = padding_mask(attention_mask)
             mask = real if mask is None else mask & real
+        end = past_length + ids.shape[1]
+        rotary = None if self.rotary is None else self.rotary[:, past_length:end]
         for i, block in enumerate(self.blocks):
-            x = block(x, mask, cache=None if cache is None else cache[i])
+            x = block(x, mask, cache=None if cache is None else cache[i], rotary=rotary)
         return self.final_norm(x)
 
     def logits(self, states: Tensor) -> Tensor:
@@ -134,10 +142,14 @@ class GPT(nn.Module):
         ]  # fmt: skip
 
         def step(ids: Tensor, cache: list[KVCache]) -> Tensor:
-            x = self.embeddings(ids[:, None], past_length=cache[0].length)[:, 0]  # (B, D)
+            place = cache[0].length
+            x = self.embeddings(ids[:, None], past_length=place)[:, 0]  # (B, D)
+            table = None if self.rotary is None else self.rotary[:, place : place + 1]
             for (norm_1, qkv, output, norm_2, mlp), past in zip(layers, cache, strict=True):
                 heads = qkv(norm_1(x) if pre_norm else x).view(len(x), 3, n_heads, 1, -1)
                 query, key, value = heads.unbind(1)  # each (B, H, 1, K)
+                if table is not None:
+                    query, key = rotate(query, table), rotate(key, table)
                 mixed = F.scaled_dot_product_attention(query, *past.append(key, value))
                 x = x + output(mixed.flatten(1))
                 x = x if pre_norm else norm_1(x)

@@ -2,10 +2,11 @@
 """How a model is told the order of its tokens.
 
 Papers: Vaswani et al. 2017 (arXiv:1706.03762), section 3.5, for the sinusoids; Raffel et al. 2020
-(arXiv:1910.10683), section 2.1, for T5's relative buckets.
+(arXiv:1910.10683), section 2.1, for T5's relative buckets; Su et al. 2021 (arXiv:2104.09864) for
+rotary positions.
 
 Learned positions are a plain `torch.nn.Embedding` and need no function of ours (`embeddings.py`).
-Left out: rotary positions (Su et al. 2021), which turn queries and keys inside `attention.py`.
+Left out: scalings of the rotary angles for texts longer than those of the training.
 """
 
 import math
@@ -28,6 +29,42 @@ def sinusoidal_positions(max_len: int, d_model: int) -> Tensor:
     angle = position / 10_000 ** (channel / d_model)  # (max_len, D / 2)
     table = torch.stack([angle.sin(), angle.cos()], dim=-1)  # (max_len, D / 2, 2)
     return table.flatten(1).float()
+
+
+def rotary_table(max_len: int, d_head: int, *, base: float = 10_000.0) -> Tensor:
+    """Make the cosines and sines by which `rotate` turns, float32 (2, max_len, K / 2).
+
+    Position p turns pair i by the angle p / base^(2i / K): the first pairs turn fast, the last
+    hardly at all.
+
+    Source: Su et al. 2021 (arXiv:2104.09864), section 3.2.2.
+    """
+    if max_len < 1 or d_head < 2 or d_head % 2:
+        raise ValueError(f"expected max_len >= 1 and an even d_head, got {max_len} and {d_head}")
+    pair = torch.arange(0, d_head, 2, dtype=torch.float64)
+    angle = torch.arange(max_len, dtype=torch.float64)[:, None] / base ** (pair / d_head)
+    return torch.stack([angle.cos(), angle.sin()]).float()
+
+
+def rotate(x: Tensor, table: Tensor) -> Tensor:
+    """Turn each pair of channels of a query or key by the angle of its position.
+
+    A query at position t and a key at s then match by their contents and by t - s alone.
+
+    Args:
+        x: float (..., T, K).
+        table: float (2, T, K / 2), the rows of `rotary_table` for these positions.
+
+    Returns:
+        float (..., T, K), of the same dtype and of the same length as a vector.
+
+    Source: Su et al. 2021 (arXiv:2104.09864), equation (34). differs: channel i is paired with
+        i + K / 2, as in Llama's released code, and not with its neighbour.
+    """
+    cos, sin = table
+    first, second = x.chunk(2, dim=-1)
+    turned = torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
+    return turned.to(x.dtype)
 
 
 def relative_position_bucket(

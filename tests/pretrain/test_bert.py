@@ -19,6 +19,7 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"norm": "pre"},
     {"positions": "sinusoidal", "activation": "relu"},
+    {"positions": "rotary", "norm": "pre"},
     {"tie_head": False, "n_segments": 2},
 ]
 

@@ -21,6 +21,7 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"norm": "post"},
     {"positions": "sinusoidal"},
+    {"positions": "rotary"},
     {"activation": "relu", "tie_head": False},
 ]
 TRIANGLE = torch.ones(6, 6).tril().bool()

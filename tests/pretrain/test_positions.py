@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sinusoids and T5's relative buckets."""
+"""Sinusoids, rotary positions and T5's relative buckets."""
 
 import math
 
@@ -8,7 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pretrain.positions import relative_position_bucket, sinusoidal_positions
+from pretrain.positions import (
+    relative_position_bucket,
+    rotary_table,
+    rotate,
+    sinusoidal_positions,
+)
 
 
 def test_sinusoids_by_hand() -> None:
@@ -51,6 +56,46 @@ def test_bad_sinusoid_sizes(max_len: int, d_model: int) -> None:
     """Sizes without a table are refused."""
     with pytest.raises(ValueError, match=f"an even d_model, got {max_len} and {d_model}"):
         sinusoidal_positions(max_len, d_model)
+
+
+def test_rotation_by_hand() -> None:
+    """Width 4: the second pair turns 100 times slower; channels pair with those 2 further."""
+    table = rotary_table(8, 4)
+    x = torch.tensor([[1.0, 1.0, 0.0, 0.0]])
+    by_hand = [math.cos(3), math.cos(0.03), math.sin(3), math.sin(0.03)]
+    assert rotate(x, table[:, 3:4])[0].tolist() == pytest.approx(by_hand, abs=1e-6)
+    assert torch.equal(rotate(x, table[:, :1]), x)  # position 0 is not turned
+
+
+def test_rotated_queries_and_keys_match_by_their_distance_alone() -> None:
+    """The same query and key, k apart, have one product wherever they stand; lengths stay."""
+    generator = torch.Generator().manual_seed(0)
+    query, key = torch.randn(2, 1, 16, generator=generator)
+    table = rotary_table(40, 16)
+    queries, keys = (rotate(x.expand(40, 16), table).double() for x in (query, key))
+    assert torch.allclose(queries.norm(dim=-1), query.norm().double(), atol=1e-5)
+    products = queries @ keys.T
+    for k in (-9, 0, 1, 7):
+        diagonal = products.diagonal(k)
+        assert torch.allclose(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-4)
+    assert products[20, 20] - products[20, 13] != pytest.approx(0, abs=1e-3)
+
+
+def test_same_rotation_as_the_published_llama() -> None:
+    """Queries and keys are turned as in Hugging Face's Llama."""
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    config = llama.LlamaConfig(hidden_size=24, num_attention_heads=2, max_position_embeddings=9)
+    x = torch.randn(2, 2, 9, 12, generator=torch.Generator().manual_seed(1))
+    cos, sin = llama.LlamaRotaryEmbedding(config)(x, torch.arange(9)[None])
+    theirs, _ = llama.apply_rotary_pos_emb(x, x, cos, sin)
+    assert torch.allclose(rotate(x, rotary_table(9, 12)), theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize(("max_len", "d_head"), [(0, 4), (4, 3), (4, 0)])
+def test_bad_rotary_sizes(max_len: int, d_head: int) -> None:
+    """Sizes without a table are refused."""
+    with pytest.raises(ValueError, match=f"an even d_head, got {max_len} and {d_head}"):
+        rotary_table(max_len, d_head)
 
 
 def slow_bucket(distance: int, bidirectional: bool, n_buckets: int, max_distance: int) -> int:

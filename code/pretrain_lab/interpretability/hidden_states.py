@@ -40,12 +40,13 @@ def hidden_states_and_attentions(
         mask = causal if mask is None else causal & mask
     else:
         x = model.embedding_norm(model.embeddings(ids, None))
+    rotary = None if model.rotary is None else model.rotary[:, : ids.shape[1]]
     states, maps = [x], []
     block: Any
     for block in model.blocks:
         reads = block.attention_norm(x) if block.pre_norm else x
-        maps.append(block.attention.weights(reads, mask))
-        x = block(x, mask)
+        maps.append(block.attention.weights(reads, mask, rotary=rotary))
+        x = block(x, mask, rotary=rotary)
         states.append(x)
     states[-1] = model.final_norm(x)
     return torch.stack(states), maps
