@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One training loop for every objective.
 
-Papers: Loshchilov & Hutter 2019 (arXiv:1711.05101) for AdamW; Vaswani et al. 2017 and Radford et
-al. 2018 for warm-up followed by decay.
+Papers: Loshchilov & Hutter 2019 (arXiv:1711.05101) for AdamW; Liu et al. 2025 (arXiv:2502.16982)
+for Muon with AdamW's rates; Vaswani et al. 2017 and Radford et al. 2018 for warm-up followed by
+decay.
 
 Left out: mixed precision, gradient accumulation, several devices; for these see the command
 `python -m pretrain_lab.train`. A run is saved and resumed by a hook, `pretrain_lab.run_state`.
@@ -32,7 +33,7 @@ class History:
 
 @dataclass(frozen=True)
 class OptimConfig:
-    """How the parameters are updated: AdamW, warm-up to a peak, decay along half a cosine."""
+    """How parameters are updated: the rule, warm-up to a peak, decay along half a cosine."""
 
     lr: float  # the peak of the learning rate
     n_warmup: int = 0  # steps over which the rate rises from zero
@@ -41,11 +42,16 @@ class OptimConfig:
     weight_decay: float = 0.1  # of matrices and embeddings; biases and norms do not decay
     clip_norm: float = 1.0  # largest global norm of the gradient
     relative_lr: bool = False  # a rate is a share of each parameter's size (T5)
+    optimizer: str = "adamw"  # or "muon": for the matrices in blocks, and AdamW for all else
 
     def __post_init__(self) -> None:
         """Refuse rates that train nothing."""
         if not self.lr > 0 or self.n_warmup < 0:
             raise ValueError(f"expected lr > 0 and n_warmup >= 0, got {self.lr}, {self.n_warmup}")
+        if self.optimizer not in ("adamw", "muon"):
+            raise ValueError(f"expected optimizer 'adamw' or 'muon', got {self.optimizer!r}")
+        if self.optimizer == "muon" and self.relative_lr:
+            raise ValueError("expected no relative_lr with Muon, whose steps have one size")
 
     def rate(self, step: int, n_steps: int) -> float:
         """Give the learning rate of a step, 0..n_steps - 1.
@@ -59,14 +65,49 @@ class OptimConfig:
         return self.lr * (self.final_lr + (1 - self.final_lr) * cosine)
 
 
-def make_optimizer(model: nn.Module, optim: OptimConfig) -> torch.optim.AdamW:
-    """Make AdamW, in torch's fused form; matrices decay, biases and norms do not.
+class MuonWithAdamW(torch.optim.Optimizer):
+    """Muon for some parameters and AdamW for the others, behind one `step`."""
 
-    Source: Loshchilov & Hutter 2019 (arXiv:1711.05101).
+    def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW) -> None:
+        """Join two optimisers: their groups stand in one list, their states in one dictionary."""
+        super().__init__(muon.param_groups + adamw.param_groups, {})
+        self.parts = (muon, adamw)
+        muon.state = adamw.state = self.state
+
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Update all parameters."""
+        for part in self.parts:
+            part.step()
+
+
+def make_optimizer(model: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
+    """Make AdamW, in torch's fused form, or Muon with AdamW; biases and norms do not decay.
+
+    Muon replaces the gradient of a matrix, averaged over steps, by the nearest matrix whose
+    singular values are all 1, so that no direction is learned much faster than another. It is for
+    the matrices in blocks; embeddings and output layers, which are tables, stay with AdamW.
+
+    Source: Loshchilov & Hutter 2019 (arXiv:1711.05101) for AdamW; Liu et al. 2025
+        (arXiv:2502.16982), section 2.2, for steps of Muon as large as AdamW's.
     """
+    if optim.optimizer == "muon":
+        named = list(model.named_parameters())
+        matrices = [p for name, p in named if p.dim() == 2 and "blocks." in name]
+        tables = [p for name, p in named if p.dim() == 2 and "blocks." not in name]
+        rest = [p for _, p in named if p.dim() != 2]
+        muon = torch.optim.Muon(
+            matrices, lr=optim.lr, weight_decay=optim.weight_decay, momentum=optim.betas[1],
+            adjust_lr_fn="match_rms_adamw",
+        )  # fmt: skip
+        groups: list[dict[str, Any]] = [
+            {"params": tables, "weight_decay": optim.weight_decay},
+            {"params": rest, "weight_decay": 0.0},
+        ]
+        adamw = torch.optim.AdamW(groups, lr=optim.lr, betas=optim.betas, fused=True)
+        return MuonWithAdamW(muon, adamw)
     decayed = [p for p in model.parameters() if p.dim() >= 2]
     plain = [p for p in model.parameters() if p.dim() < 2]
-    groups: list[dict[str, Any]] = [
+    groups = [
         {"params": part, "weight_decay": decay, "relative": optim.relative_lr}
         for params, decay in ((decayed, optim.weight_decay), (plain, 0.0))
         for part in ([[p] for p in params] if optim.relative_lr else [params])
@@ -85,7 +126,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         the rate times max(1e-3, root mean square of the parameter). differs: AdamW's step.
     """
     for group in optimizer.param_groups:
-        group["lr"] = rate * (_size(group["params"][0]) if group["relative"] else 1.0)
+        group["lr"] = rate * (_size(group["params"][0]) if group.get("relative") else 1.0)
 
 
 @torch.no_grad()

@@ -28,6 +28,8 @@ from pretrain.training import History, Hook, Run
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 """What AdamW keeps of each parameter."""
+MUON_MOMENTS = ("momentum_buffer",)
+"""What Muon keeps of each."""
 LOSSES = "history.losses"
 
 
@@ -191,9 +193,11 @@ def restore_state(
     """
     weights = {f"model.{name}": value for name, value in model.state_dict().items()}
     wanted = dict(weights)
+    moments = _moments_of(optimizer)
     for name, parameter in model.named_parameters():
-        wanted |= {f"optimizer.{name}.{moment}": parameter for moment in MOMENTS}
-        wanted[f"optimizer.{name}.step"] = torch.zeros((), device=parameter.device)
+        for moment in moments[parameter]:
+            step = torch.zeros((), device=parameter.device)
+            wanted[f"optimizer.{name}.{moment}"] = step if moment == "step" else parameter
     forms, saved = (
         {name: (value.dtype, value.shape) for name, value in given.items()}
         for given in (wanted, tensors)
@@ -205,8 +209,17 @@ def restore_state(
         for name, value in weights.items():
             value.copy_(_like(tensors[name], value))
     for name, parameter in model.named_parameters():
-        names = {moment: f"optimizer.{name}.{moment}" for moment in MOMENTS}
+        names = {moment: f"optimizer.{name}.{moment}" for moment in moments[parameter]}
         optimizer.state[parameter] = {k: _like(tensors[n], wanted[n]) for k, n in names.items()}
+
+
+def _moments_of(optimizer: torch.optim.Optimizer) -> dict[Tensor, tuple[str, ...]]:
+    """Name what an optimiser keeps of each parameter; only Muon's groups have `ns_steps`."""
+    return {
+        parameter: MUON_MOMENTS if "ns_steps" in group else MOMENTS
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
 
 
 def _whole(value: Tensor) -> Tensor:

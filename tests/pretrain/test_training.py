@@ -83,6 +83,39 @@ def test_matrices_decay_and_biases_and_norms_do_not() -> None:
     assert sum(len(group["params"]) for group in groups) == len(list(model.parameters()))
 
 
+def test_muon_takes_the_matrices_in_blocks_and_adamw_the_rest() -> None:
+    """Every parameter once; embeddings and heads are tables; all groups follow one rate."""
+    for model in (
+        BERT(BERTConfig(**SIZES, max_len=12)),
+        T5(T5Config(**SIZES, tie_head=False)),
+    ):
+        optimizer = make_optimizer(model, OptimConfig(lr=2e-3, optimizer="muon"))
+        matrices, tables, rest = (
+            {id(p) for p in group["params"]} for group in optimizer.param_groups
+        )
+        for name, parameter in model.named_parameters():
+            wanted = rest if parameter.dim() == 1 else matrices if "blocks" in name else tables
+            assert id(parameter) in wanted, name
+        n_parameters = len(list(model.parameters()))
+        assert len(matrices) + len(tables) + len(rest) == n_parameters
+        set_learning_rate(optimizer, 0.25)
+        assert {group["lr"] for part in optimizer.parts for group in part.param_groups} == {0.25}
+
+
+def test_a_step_of_muon_moves_a_matrix_alike_in_all_directions() -> None:
+    """By the rate times 0.2 √max(A, B) times singular values near 1, whatever the gradient's."""
+    model = nn.ModuleDict({"blocks": nn.Linear(6, 4, bias=False)})
+    weight = model["blocks"].weight
+    before = weight.detach().clone()
+    optim = OptimConfig(lr=0.1, weight_decay=0.0, optimizer="muon")
+    optimizer = make_optimizer(model, optim)
+    weight.grad = torch.diag(torch.tensor([1e3, 1.0, 0.9, 0.8])) @ torch.eye(4, 6)
+    optimizer.step()
+    moved = torch.linalg.svdvals((before - weight.detach()) / (0.1 * 0.2 * 6**0.5))
+    assert moved[0] < 1.25
+    assert moved[0] / moved[1] < 2  # in the gradient a thousand
+
+
 def test_decay_shrinks_matrices_without_gradient() -> None:
     """With a loss that ignores the model, one step multiplies matrices by 1 - lr * decay."""
     model = nn.Linear(3, 2)
@@ -316,13 +349,16 @@ def t5_batch(ids: Tensor, generator: Generator) -> tuple[nn.Module, Objective]:
     )
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 @pytest.mark.parametrize("make", [gpt_batch, bert_batch, t5_batch])
 def test_each_model_overfits_one_batch(
-    make: Callable[[Tensor, Generator], tuple[nn.Module, Objective]], generator: Generator
+    make: Callable[[Tensor, Generator], tuple[nn.Module, Objective]],
+    optimizer: str,
+    generator: Generator,
 ) -> None:
     """From log 11 = 2.4 nats to next to nothing: gradients and updates do their work."""
     model, objective = make(torch.randint(2, 11, (4, 12), generator=generator), generator)
-    optim = OptimConfig(lr=1e-2, n_warmup=10, weight_decay=0.0)
+    optim = OptimConfig(lr=1e-2, n_warmup=10, weight_decay=0.0, optimizer=optimizer)
     losses = fit(model, objective, optim, n_steps=150, generator=generator).losses
     assert losses[0] == pytest.approx(math.log(11), abs=0.8 if make is t5_batch else 0.2)
     assert losses[-1] < 0.02
@@ -338,6 +374,10 @@ def test_bad_settings_are_named() -> None:
     for wrong, got in refused:
         with pytest.raises(ValueError, match=f"expected lr > 0 and n_warmup >= 0, got {got}"):
             OptimConfig(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'adamw' or 'muon', got 'sgd'"):
+        OptimConfig(lr=0.1, optimizer="sgd")
+    with pytest.raises(ValueError, match="no relative_lr with Muon"):
+        OptimConfig(lr=0.1, optimizer="muon", relative_lr=True)
     for n_steps, n_warmup in ((0, 0), (5, 6)):
         optim = OptimConfig(lr=0.1, n_warmup=n_warmup)
         with pytest.raises(

@@ -88,13 +88,13 @@ def path(tmp_path: Path, saved: bytes) -> Path:
     return file
 
 
-@pytest.mark.parametrize("relative_lr", [False, True])
+@pytest.mark.parametrize("options", [{}, {"relative_lr": True}, {"optimizer": "muon"}], ids=str)
 @pytest.mark.parametrize("kills", [[2], [12], [6, 9, 11]], ids=str)
 def test_killed_runs_resume_to_the_same_losses(
-    tmp_path: Path, kills: list[int], relative_lr: bool
+    tmp_path: Path, kills: list[int], options: dict[str, Any]
 ) -> None:
     """Losses, evaluations and weights equal, bit by bit, those of a run that was left alone."""
-    optim = replace(OPTIM, relative_lr=relative_lr)
+    optim = replace(OPTIM, **options)
     expected, whole = train(None, optim=optim)
     path = tmp_path / "runs" / "run.safetensors"
     for step in kills:

@@ -75,6 +75,7 @@ class TrainingOptions(Options):
     weight_decay: float = Field(0.1, ge=0, description="AdamW's decay of matrices")
     clip_norm: float = Field(1.0, gt=0, description="largest norm of the gradient")
     relative_lr: bool = Field(False, description="rates relative to each parameter's size")
+    optimizer: Literal["adamw", "muon"] = Field("adamw", description="Muon: for matrices in blocks")
     seed: int = Field(0, ge=0, description="decides weights, windows, corruption and dropout")
     evaluate_every: int = Field(0, ge=0, description="steps between evaluations; 0 = none")
     evaluation_batches: int = Field(4, ge=1, description="batches in an evaluation")
