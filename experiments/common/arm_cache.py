@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Keep the finished arms of a long study, so that one that was killed goes on where it stopped.
 
-Each arm is a file in runs/studies/NAME/DIGEST, where other settings have another digest. Results
-are JSON, weights and interrupted trainings safetensors. Several processes may share the work.
+Each arm is a file in a folder NAME/DIGEST, where other settings have another digest. Results are
+JSON in data/runs/unfinished, to be committed as long as the study goes on; weights and interrupted
+trainings are safetensors in runs/studies, which stays on the machine. Several processes may share
+the work.
 """
 
 import hashlib
@@ -18,12 +20,14 @@ from experiments.common.records import Clock, rounded, write_run
 from pretrain_lab.paths import ROOT, RUNS
 from pretrain_lab.run_state import replacing
 
+RESULTS, STATES = RUNS / "unfinished", ROOT / "runs/studies"
+
 
 class ArmCache:
     """Results of a study's arms by name, and the processor time that they took."""
 
     def __init__(
-        self, name: str, settings: Any, *, keep: bool = True, folder: Path = ROOT / "runs/studies"
+        self, name: str, settings: Any, *, keep: bool = True, folder: Path | None = None
     ) -> None:
         """Name the folder; nothing is read or written yet.
 
@@ -31,15 +35,21 @@ class ArmCache:
             name: Name of the study's record, without ending.
             settings: JSON values that decide what the arms compute.
             keep: Whether to read and write files at all; False for a quick run.
+            folder: Instead of the two folders of the project.
         """
         self.name, self._clock = name, Clock()
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
-        self.folder = folder / name / digest if keep else None
+        roots = (folder or RESULTS, folder or STATES)
+        self.folders = tuple(root / name / digest for root in roots) if keep else None
         self._known: dict[str, Any] = {}
 
     def path(self, arm: str, suffix: str = ".safetensors") -> Path | None:
         """Return the file of an arm; None in a quick run."""
-        return self.folder / f"{quote(arm, safe=' ,')}{suffix}" if self.folder else None
+        if self.folders is None:
+            return None
+        results, states = self.folders
+        folder = results if suffix == ".json" else states
+        return folder / f"{quote(arm, safe=' ,')}{suffix}"
 
     def get(self, arm: str, compute: Callable[[], Any] | None = None) -> Any:
         """Return an arm's result, JSON values, computed now unless it is there (or LookupError)."""
@@ -64,12 +74,12 @@ class ArmCache:
 
     def forget(self) -> None:
         """Delete what is kept, so that the next run starts anew."""
-        if self.folder is not None:
-            shutil.rmtree(self.folder.parent, ignore_errors=True)
+        for folder in self.folders or ():
+            shutil.rmtree(folder.parent, ignore_errors=True)
 
     def conclude(self, record: dict[str, Any], *, folder: Path = RUNS) -> None:
         """Write the record and forget the arms; of a quick run, only print it."""
-        if self.folder is None:
+        if self.folders is None:
             print(json.dumps(rounded(record), indent=1))
             return
         clock = Clock(self._clock.wall, time.process_time() - self.cpu_seconds)
