@@ -41,12 +41,18 @@ LEVELS = 127
 
 
 def save_model(
-    path: str | Path, model: Model, tokenizer: AnyTokenizer, card: dict[str, Any]
+    path: str | Path,
+    model: Model,
+    tokenizer: AnyTokenizer,
+    card: dict[str, Any],
+    *,
+    rounded: bool = False,
 ) -> None:
     """Write a model so that `load_model` can rebuild it without other knowledge.
 
     Weights, class, options and vocabulary go to `path`, which ends in .safetensors; the card (data,
-    seed, steps, metrics; JSON values) goes beside it with the ending .json.
+    seed, steps, metrics; JSON values) goes beside it with the ending .json. Rounded weights take a
+    quarter of the bytes and are no longer quite the model's.
 
     Raises:
         ValueError: The name ends otherwise, or the vocabulary is not the model's.
@@ -56,6 +62,7 @@ def save_model(
     metadata = {"pretrain": _describe(path, model, tokenizer)}
     card_text = json.dumps(card, indent=2) + "\n"
     state = {name: value.contiguous() for name, value in model.state_dict().items()}
+    state = rounded_state(state) if rounded else state
     with replacing(path) as weights_part, replacing(path.with_suffix(".json")) as card_part:
         save_file(state, weights_part, metadata=metadata)
         card_part.write_text(card_text, encoding="utf-8")
@@ -86,6 +93,7 @@ def save_quantized(
 def load_model(name: str | Path) -> tuple[Any, Any]:
     """Rebuild a saved GPT, BERT or T5, in evaluation mode, and its tokeniser.
 
+    Of rounded weights the result has at most 255 values in a row.
     `name` stands in data/checkpoints ("gpt_chars"), or is the path of a .safetensors file.
 
     Raises:
@@ -228,7 +236,8 @@ def _load(path: Path, wanted: str, *, quantized: bool) -> tuple[Any, Any, int | 
         model = kind(config(**options))
         tokenizer = _load_tokenizer(what["tokenizer"])
         step = int(metadata["step"]) if "step" in metadata else None
-        state = float_state(stored) if quantized else stored
+        is_rounded = quantized or any(value.dtype == torch.int8 for value in stored.values())
+        state = float_state(stored) if is_rounded else stored
     except (SafetensorError, KeyError, ValueError, TypeError, OSError) as error:
         raise CheckpointError(
             f"expected {wanted} in {path}, but it cannot be read ({error})"

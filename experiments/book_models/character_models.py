@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Train the recorded models of the book: gpt_chars, bert_chars, t5_chars and t5_subwords.
+"""Train the recorded models of the book: gpt_plays; gpt_chars, bert_chars, t5_chars, t5_subwords.
 
-Run `python -m experiments.book_models.character_models gpt` (or `bert`, `t5_chars`, `t5`) from the
-repository's root. A killed run goes on where it stopped. Writes data/checkpoints/NAME.safetensors
-and its card NAME.json.
+Run `python -m experiments.book_models.character_models gpt` (or `gpt_plays --seed 1`, `bert`,
+`t5_chars`, `t5`) from the repository's root. A killed run goes on where it stopped. Writes
+data/checkpoints/NAME.safetensors and its card NAME.json; of a model with several seeds the weights
+of all but the first have the seed in their name.
+
+gpt_plays is the book's strong GPT: larger, with a longer context, and with what has become ordinary
+since 2018, rotary positions and Muon. It is stored in 8 bits. The others are small enough to be
+trained again in minutes.
 
 BERT starts with short windows, as Devlin et al. 2019 (arXiv:1810.04805, appendix A.2) did, though
 for another reason: with 128 positions at once, it takes thousands of steps to find out that
@@ -14,7 +19,6 @@ character, sentinels included. What is special to T5 on characters is in `t5_cha
 
 import argparse
 import hashlib
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,7 +34,8 @@ from experiments.book_models.t5_chars import (
     match_sentinels,
 )
 from experiments.common.arm_cache import ArmCache
-from experiments.common.records import versions
+from experiments.common.mixed_precision import InBfloat16
+from experiments.common.records import Clock, versions
 from experiments.common.special_ids import sentinels_of, special_of
 from pretrain.bert import BERT, BERTConfig
 from pretrain.evaluation import masked_log_probs, token_losses
@@ -53,10 +58,21 @@ from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.tokenizers.characters import MASK, PAD, CharTokenizer
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
-SEED = 1
 SEQ_LEN = 128
 N_VALIDATION = 64_000  # characters or tokens
 RECIPES: dict[str, dict[str, Any]] = {
+    "gpt_plays": {
+        "shape": {
+            "d_model": 256, "n_layers": 4, "n_heads": 4, "d_ff": 768, "max_len": 256,
+            "positions": "rotary", "dropout": 0.1, "attention_dropout": 0.0,
+        },
+        "seeds": [0, 1, 2],
+        "bfloat16": True,
+        "batch_size": 16,
+        "fit": {
+            "n_steps": 9_000, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.0, "optimizer": "muon",
+        },
+    },
     "gpt": {
         "shape": {"d_model": 64, "n_layers": 3, "n_heads": 4, "max_len": SEQ_LEN, "init_std": 0.08},
         "batch_size": 16,
@@ -118,17 +134,22 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 FILE_NAMES = {
+    "gpt_plays": "gpt_plays",
     "gpt": "gpt_chars",
     "bert": "bert_chars",
     "t5_chars": "t5_chars",
     "t5": "t5_subwords",
 }
 OBJECTIVES = {
+    "gpt_plays": "causal",
     "gpt": "causal",
     "bert": "masked, 15 % selected, 80/10/10",
     "t5_chars": "span corruption, 5 % to 40 % in spans of 3 on average",
     "t5": "span corruption, 15 % in spans of 3 on average",
 }
+
+
+Recipe = dict[str, Any]
 
 
 class Parts(NamedTuple):
@@ -145,7 +166,7 @@ def stages(recipe: dict[str, Any]) -> list[Stage]:
         parts = recipe["stages"]
     else:
         parts = [recipe["short_windows"]] if "short_windows" in recipe else []
-        parts = [*parts, {"seq_len": SEQ_LEN, **recipe}]
+        parts = [*parts, {"seq_len": recipe["shape"]["max_len"], **recipe}]
     return [Stage(part["seq_len"], part["batch_size"], **part["fit"]) for part in parts]
 
 
@@ -154,9 +175,9 @@ def corpus(split: str) -> str:
     return "\n".join(play.text for play in load_shakespeare(split))
 
 
-def gpt_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
+def gpt_parts(recipe: Recipe, tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
     """Make the GPT, its objective and its validation loss."""
-    model = GPT(GPTConfig(tokenizer.vocab_size, **RECIPES["gpt"]["shape"]))
+    model = GPT(GPTConfig(tokenizer.vocab_size, **recipe["shape"]))
 
     def make_loss(seq_len: int, batch_size: int) -> Objective:
         """Predict the next character in windows of the training plays."""
@@ -164,16 +185,20 @@ def gpt_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Pa
 
     def evaluate(model: Any) -> float:
         """Score the start of the validation plays, each character with 32 or more before it."""
-        return token_losses(model, validation, seq_len=SEQ_LEN, min_context=32).mean().item()
+        seq_len = stages(recipe)[-1].seq_len
+        return token_losses(model, validation, seq_len=seq_len, min_context=32).mean().item()
 
     return Parts(model, make_loss, evaluate)
 
 
-def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
+def bert_parts(
+    recipe: Recipe, tokenizer: CharTokenizer, train: Tensor, validation: Tensor
+) -> Parts:
     """Make the BERT, its objective and its validation loss."""
-    model = BERT(BERTConfig(tokenizer.vocab_size, **RECIPES["bert"]["shape"]))
+    model = BERT(BERTConfig(tokenizer.vocab_size, **recipe["shape"]))
     special = special_of(tokenizer)
-    windows = validation.unfold(0, SEQ_LEN, SEQ_LEN)
+    seq_len = stages(recipe)[-1].seq_len
+    windows = validation.unfold(0, seq_len, seq_len)
     fixed = corrupt_mlm(windows, generator=Generator().manual_seed(0), **special)
 
     def make_loss(seq_len: int, batch_size: int) -> Objective:
@@ -188,11 +213,13 @@ def bert_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> P
     return Parts(model, make_loss, evaluate)
 
 
-def t5_parts(tokenizer: SubwordTokenizer, train: Tensor, validation: Tensor) -> Parts:
+def t5_parts(
+    recipe: Recipe, tokenizer: SubwordTokenizer, train: Tensor, validation: Tensor
+) -> Parts:
     """Make the T5, its objective and its validation loss."""
-    model = T5(T5Config(tokenizer.vocab_size, **RECIPES["t5"]["shape"]))
+    model = T5(T5Config(tokenizer.vocab_size, **recipe["shape"]))
     spans = SpanCorruption(**sentinels_of(tokenizer))
-    seq_len = stages(RECIPES["t5"])[-1].seq_len
+    seq_len = stages(recipe)[-1].seq_len
     windows = validation.unfold(0, seq_len, seq_len)
     # Counts of spans are fixed, so all targets are equally long and nothing is padded.
     fixed = corrupt_spans(windows, spans, generator=Generator().manual_seed(0))
@@ -210,11 +237,13 @@ def t5_parts(tokenizer: SubwordTokenizer, train: Tensor, validation: Tensor) -> 
     return Parts(model, make_loss, evaluate)
 
 
-def t5_chars_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) -> Parts:
+def t5_chars_parts(
+    recipe: Recipe, tokenizer: CharTokenizer, train: Tensor, validation: Tensor
+) -> Parts:
     """Make the T5 on characters, its objective and its validation loss."""
-    model = T5(T5Config(tokenizer.vocab_size, **RECIPES["t5_chars"]["shape"]))
+    model = T5(T5Config(tokenizer.vocab_size, **recipe["shape"]))
     match_sentinels(model)
-    seq_len = stages(RECIPES["t5_chars"])[-1].seq_len
+    seq_len = stages(recipe)[-1].seq_len
     return Parts(
         model,
         partial(RandomGaps, train, tokenizer),
@@ -224,6 +253,7 @@ def t5_chars_parts(tokenizer: CharTokenizer, train: Tensor, validation: Tensor) 
 
 
 PARTS: dict[str, Callable[..., Parts]] = {
+    "gpt_plays": gpt_parts,
     "gpt": gpt_parts,
     "bert": bert_parts,
     "t5_chars": t5_chars_parts,
@@ -238,52 +268,80 @@ def tokenizer_of(name: str) -> AnyTokenizer:
     return CharTokenizer(sorted(PLAY_ALPHABET), RECIPES[name].get("specials", (PAD, MASK)))
 
 
+def seeds_of(name: str) -> list[int]:
+    """List the seeds of a model; the first one's file has the plain name."""
+    seeds: list[int] = RECIPES[name].get("seeds", [1])
+    return seeds
+
+
+def file_of(name: str, seed: int) -> str:
+    """Name the file of a model's seed, without ending."""
+    return FILE_NAMES[name] + (f"_{seed}" if seed != seeds_of(name)[0] else "")
+
+
+def make_parts(
+    name: str, recipe: Recipe, tokenizer: AnyTokenizer, text: str, validation: str, seed: int
+) -> Parts:
+    """Make what a training by a recipe needs; the model's first weights are those of the seed."""
+    torch.manual_seed(seed)
+    parts = PARTS[name](
+        recipe, tokenizer, tokenizer.encode(text), tokenizer.encode(validation)[:N_VALIDATION]
+    )
+    if not recipe.get("bfloat16"):
+        return parts
+    return parts._replace(make_loss=lambda *sizes: InBfloat16(parts.make_loss(*sizes)))
+
+
 def main() -> None:
     """Train one of the models and write it with its card."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=sorted(RECIPES))
+    parser.add_argument("--seed", type=int, help="one of the model's; none = its first")
     parser.add_argument("--quick", action="store_true", help="a few steps; writes nothing")
     options = parser.parse_args()
     name, quick = options.model, options.quick
+    seed = seeds_of(name)[0] if options.seed is None else options.seed
+    if seed not in seeds_of(name):
+        parser.error(f"expected --seed in {seeds_of(name)}, got {seed}")
+    recipe, stem = RECIPES[name], file_of(name, seed)
     text, validation = corpus("train"), corpus("validation")
     tokenizer = tokenizer_of(name)
-    train_ids = tokenizer.encode(text)
-    torch.manual_seed(SEED)
-    parts = PARTS[name](tokenizer, train_ids, tokenizer.encode(validation)[:N_VALIDATION])
-    started = time.process_time()
-    cache = ArmCache(FILE_NAMES[name], [SEED, RECIPES[name]], keep=not quick)
-    planned = stages(RECIPES[name])
+    parts = make_parts(name, recipe, tokenizer, text, validation, seed)
+    cache, clock = ArmCache(stem, [seed, recipe], keep=not quick), Clock()
+    planned = stages(recipe)
     history = train_stages(
         parts.model,
         shortened(planned) if quick else planned,
         parts.make_loss,
         lambda _: parts.evaluate,
         cache,
-        seed=SEED,
+        seed=seed,
         evaluate_every=500,
     )
     unit = "token of the target" if name.startswith("t5") else "character"
-    print(f"{name}: validation loss {history.evaluations[-1][1]:.4f} nats per {unit}")
+    print(f"{stem}: validation loss {history.evaluations[-1][1]:.4f} nats per {unit}")
     if quick:
         return
-    n_tokens = {"n_train_tokens": len(train_ids)} if "vocabulary" in RECIPES[name] else {}
+    n_tokens = {"n_train_tokens": len(tokenizer.encode(text))} if "vocabulary" in recipe else {}
     card = {
         "data": "Shakespeare, training plays (data/README.md)",
         "text_sha256": hashlib.sha256(text.encode()).hexdigest(),
         "n_train_characters": len(text),
         **n_tokens,
         "objective": OBJECTIVES[name],
-        "seed": SEED,
-        "recipe": RECIPES[name],
+        "seed": seed,
+        "recipe": recipe,
         "n_parameters": sum(p.numel() for p in parts.model.parameters()),
         "train_loss_every_100_steps_nats": smooth(history.losses),
         "first_losses_nats": [round(value, 5) for value in history.losses[:20]],
         "validation_loss_nats": [[s, round(v, 5)] for s, v in history.evaluations],
-        "cpu_seconds_of_last_session": round(time.process_time() - started),
+        "cpu_seconds_of_last_session": clock.seconds()["cpu_seconds"],
+        "seconds_of_last_session": clock.seconds()["seconds"],
+        "n_threads": torch.get_num_threads(),
         "versions": versions(),
     }
-    file = CHECKPOINTS / f"{FILE_NAMES[name]}.safetensors"
-    save_model(file, parts.model, tokenizer, card)  # type: ignore[arg-type]
+    file = CHECKPOINTS / f"{stem}.safetensors"
+    save_model(file, parts.model, tokenizer, card, rounded="seeds" in recipe)  # type: ignore[arg-type]
     cache.forget()
 
 

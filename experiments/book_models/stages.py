@@ -23,6 +23,7 @@ class Stage(NamedTuple):
     final_lr: float
     weight_decay: float = 0.1
     relative_lr: bool = False
+    optimizer: str = "adamw"
 
 
 def shortened(stages: Sequence[Stage], n_steps: int = 12) -> list[Stage]:
@@ -61,6 +62,7 @@ def train_stages(
                 final_lr=stage.final_lr,
                 weight_decay=stage.weight_decay,
                 relative_lr=stage.relative_lr,
+                optimizer=stage.optimizer,
             ),
             n_steps=stage.n_steps,
             generator=generator,
