@@ -12,6 +12,7 @@ out. Every text ends with [SEP].
 
     python -m experiments.book_models.mini_models --seeds 0 &
     python -m experiments.book_models.mini_models --seeds 1 2; wait
+    python -m experiments.book_models.mini_models --seeds 3 4 --only bert
 
 A model takes about 200 CPU-seconds; those that exist are not trained again. `--only gpt` trains one
 objective, `--quick` takes a few steps of each and stores nothing.

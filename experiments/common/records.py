@@ -13,6 +13,9 @@ from scipy import stats
 
 from pretrain_lab.paths import RUNS
 
+N_FIRST = 5
+"""Losses of the first steps that a record keeps; a test runs these steps again."""
+
 
 @dataclass(frozen=True)
 class Clock:

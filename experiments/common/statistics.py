@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Confidence intervals of accuracies when sentences about one film are not independent.
 
-A resample draws as many films as there are, with replacement, and takes all sentences of each;
-seeds, or draws of demonstrations, are drawn as well. Two runs are compared on the same films
-(paired). How many labels a reference needs is read off its curve, linear in log(labels).
+A resample draws as many films as there are, with replacement, and takes all sentences of each.
+Two runs are compared on the same films (paired); their seeds are too few to be resampled, so
+Student's t over seeds is added to the interval over films. How many labels a reference needs is
+read off its curve, linear in log(labels), with films and seeds drawn.
 
 A resample is stored as counts, how often each film is in it, so that statistics that are no mean,
 such as F1 or k, can be resampled too. For a mean alone, `bootstrap_interval` with clusters does.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from pretrain_lab.statistics.intervals import percentiles, wilson_interval
 
@@ -67,11 +70,28 @@ def film_interval(hits: Array, draws: Draws) -> dict[str, float]:
 def difference(first: Array, second: Array, draws: Draws) -> dict[str, float]:
     """Return the mean of first minus second, hits (S, F) each, with its 95 % interval.
 
-    Films and seeds are drawn, the same for both arms.
+    Each end is as far from the mean as that of the bootstrap over films, of the mean over seeds,
+    and that of Student's t over seeds together: the root of the sum of squares. The former are
+    also given alone, as "film_low" and "film_high".
     """
     gap = first - second
-    values = (resampled(gap, draws) * draws.seeds).sum(axis=1)
-    return middle(gap.sum() / len(gap) / draws.sizes.sum(), values)
+    by_seed = gap.sum(axis=1) / draws.sizes.sum()
+    films = middle(by_seed.mean(), resampled(gap, draws).mean(axis=1))
+    half = t_half(by_seed)
+    return {
+        "mean": films["mean"],
+        "low": films["mean"] - math.hypot(films["mean"] - films["low"], half),
+        "high": films["mean"] + math.hypot(films["high"] - films["mean"], half),
+        "film_low": films["low"],
+        "film_high": films["high"],
+    }
+
+
+def t_half(values: Array) -> float:
+    """Return half the 95 % interval of a mean by Student's t, (n,); 0 for a single value."""
+    if len(values) < 2:
+        return 0.0
+    return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
 
 
 def needed_labels(n_labels: list[int], curve: Array, target: float) -> tuple[float, str]:

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 from experiments.book_models import mini_models, vocabularies
-from experiments.ch08_labels import data, method_table, record
+from experiments.ch08_labels import data, method_table, methods, record
 from experiments.common import statistics
 from pretrain_lab.corpora.loading import (
     film_split,
@@ -103,12 +104,32 @@ def test_readers() -> None:
 
 
 def test_every_arm_has_the_same_effort() -> None:
-    """Four different settings each, but for the baseline that is given more."""
+    """Four different settings each, but for the baseline that is given more, and MiniLM's pair."""
     for name, arm in method_table.ARMS.items():
+        n_settings = {"bow_more": 16, "minilm": 5, "random_minilm": 5}.get(name, 4)
         different = {json.dumps(setting, sort_keys=True) for setting in arm.grid}
-        assert len(different) == len(arm.grid) == (16 if name == "bow_more" else 4)
+        assert len(different) == len(arm.grid) == n_settings
         assert not set(arm.seeds) & {s for seeds in data.TUNED_AT.values() for s in seeds}
     assert set(data.USED) == set(data.N_LABELS)
+
+
+def test_a_network_and_its_twin_choose_from_the_same_settings() -> None:
+    """Pre-trained or not, the grids are equal, and so are the updates."""
+    arms = method_table.ARMS
+    for name, twin in (("mlm", "scratch"), ("book", "scratch_book"), ("minilm", "random_minilm")):
+        assert arms[name].grid == arms[twin].grid
+        assert arms[name].reader == arms[twin].reader
+        assert arms[name].seeds == arms[twin].seeds
+
+
+def test_settings_are_chosen_by_both_recalls() -> None:
+    """A constant answer scores one half whatever the shares; ties go to the middle."""
+    labels = torch.tensor([1, 1, 1, 0])
+    always_fresh = "1110"
+    assert methods.balanced(always_fresh, labels) == 0.5
+    assert methods.balanced("0111", labels) == pytest.approx((2 / 3 + 1) / 2)
+    assert methods.best_place([0.5, 0.5, 0.5, 0.4]) == 1
+    assert methods.best_place([0.5, 0.6, 0.4, 0.6]) == 3
 
 
 def test_hits_by_film() -> None:
@@ -132,8 +153,10 @@ def test_paired_differences() -> None:
     draws = statistics.draw(np.full(40, 50.0), 2, 2000)
     found = statistics.difference(np.stack([easy + 2, easy + 3]), np.stack([easy, easy]), draws)
     assert found["mean"] == pytest.approx(0.05)
-    assert 0.039 < found["low"] <= 0.041  # the seed with the gap of two sentences, drawn twice
-    assert 0.059 < found["high"] <= 0.061
+    assert found["film_high"] - found["film_low"] < 1e-9  # every film has the same gap
+    half = 12.7062 * 0.01 / 2  # t of one degree of freedom; two seeds, 0.04 and 0.06
+    assert found["high"] - 0.05 == pytest.approx(half * 2**0.5 * 2**0.5, rel=1e-3)
+    assert 0.05 - found["low"] == pytest.approx(found["high"] - 0.05)
     alone = statistics.film_interval(np.stack([easy + 2, easy + 3]), draws)
     assert alone["high"] - alone["low"] > 0.1
 
