@@ -94,10 +94,10 @@ def tagging_loss(
 
 
 @torch.no_grad()
-def tag_words(
+def word_log_probs(
     tagger: WordTagger, texts: Sequence[Words], *, pad_id: int, batch_size: int = 64
-) -> list[list[int]]:
-    """Choose the most probable class of every word, text by text, with dropout off.
+) -> list[Tensor]:
+    """Score the classes of every word, text by text, with dropout off: float (W, C) each.
 
     Raises:
         ValueError: batch_size < 1, or as `WordTagger.forward`.
@@ -105,12 +105,19 @@ def tag_words(
     if batch_size < 1:
         raise ValueError(f"expected batch_size >= 1, got {batch_size}")
     order = sorted(range(len(texts)), key=lambda i: len(texts[i].ids))
-    found: list[list[int]] = [[] for _ in texts]
+    found: dict[int, Tensor] = {}
     with eval_mode(tagger):
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]
-            best = tagger([texts[i] for i in batch], pad_id).argmax(dim=-1)
-            parts = best.split([len(texts[i].ends) for i in batch])
-            for i, part in zip(batch, parts, strict=True):
-                found[i] = part.tolist()
-    return found
+            scores = tagger([texts[i] for i in batch], pad_id).log_softmax(dim=-1)
+            parts = scores.split([len(texts[i].ends) for i in batch])
+            found.update(zip(batch, parts, strict=True))
+    return [found[i] for i in range(len(texts))]
+
+
+def tag_words(
+    tagger: WordTagger, texts: Sequence[Words], *, pad_id: int, batch_size: int = 64
+) -> list[list[int]]:
+    """Choose the most probable class of every word; arguments and errors of `word_log_probs`."""
+    scores = word_log_probs(tagger, texts, pad_id=pad_id, batch_size=batch_size)
+    return [rows.argmax(dim=-1).tolist() for rows in scores]

@@ -4,10 +4,12 @@
 The second task of chapter 8: mark the words that name a character. The mini models have read the
 training plays; no passage of validation and test holds a name that stands anywhere in them, so a
 name must be known by its use. A tagger learns from 512, 2,048, 8,192 and all passages, as they
-come: about one in six holds a name. Every method has four settings, tried at 2,048 and at all
-passages on the validation plays with a subset and a seed that are not used again.
+come: about one in eight holds a name. Every method has four settings, tried at 512, 2,048 and all
+passages on the validation plays with a subset and a seed that are not used again. Every network
+learns until validation no longer improves, and the threshold above which a word is marked is chosen
+there as well.
 
-    python -m experiments.ch08_labels.ner            # about 30 CPU-minutes; goes on after a stop
+    python -m experiments.ch08_labels.ner            # about 3 CPU-hours; goes on after a stop
     python -m experiments.ch08_labels.ner --quick    # a few passages; prints, keeps nothing
 
 The mini models must be there before (`book_models.mini_models`). Writes data/runs/name_study.json.
@@ -21,8 +23,10 @@ from typing import Any
 import numpy as np
 
 from experiments.book_models.mini_models import digest
+from experiments.ch08_labels.methods import best_place
 from experiments.ch08_labels.ner.data import TUNED_AT, Plan
-from experiments.ch08_labels.ner.methods import ARMS, run
+from experiments.ch08_labels.ner.methods import ARMS, EVERY, MIN_STEPS, PATIENCE, run
+from experiments.ch08_labels.ner.scoring import count_names, f1, mark
 from experiments.common.arm_cache import ArmCache
 from experiments.common.records import seed_interval
 from experiments.common.statistics import (
@@ -41,39 +45,40 @@ REFERENCES = ("scratch", "features")
 Get = Callable[[str, Callable[[], Any]], Any]
 
 
-def count_names(marked: list[list[int]], passages: Sequence[NamePassage]) -> list[list[int]]:
-    """Count for each passage the names found, marked and there; `marked` are places in TAGS."""
-    counts = []
-    for row, passage in zip(marked, passages, strict=True):
-        found, true = set(bio_spans([TAGS[i] for i in row])), set(bio_spans(passage.tags))
-        counts.append([len(found & true), len(found), len(true)])
-    return counts
+def attempt(plan: Plan, name: str, place: int, n: int, seed: int) -> dict[str, Any]:
+    """Run one training: its F1 on the validation plays, its counts for each test passage, its time.
 
-
-def f1(counts: Array) -> Array:
-    """Compute F1 from counts of names found, marked and there, (..., 3)."""
-    return 2 * counts[..., 0] / np.maximum(counts[..., 1] + counts[..., 2], 1)
-
-
-def attempt(plan: Plan, name: str, place: int, n: int, seed: int, split: str) -> dict[str, Any]:
-    """Run one training: its counts for each passage, and its time."""
-    outcome = run(ARMS[name], ARMS[name].grid[place], n, seed, split, plan)
-    counts = count_names(outcome.marked, plan.passages(split))
-    score = f1(np.sum(np.array(counts, dtype=float), axis=0)).item()
-    print(f"{name} n {n} seed {seed} setting {place} {split} {score:.3f}", flush=True)
-    return {"counts": counts, "cpu_seconds": outcome.cpu_seconds, "f1": score}
+    Both take the threshold that was best on the validation plays.
+    """
+    outcome = run(ARMS[name], ARMS[name].grid[place], n, seed, plan)
+    marked = mark(outcome.log_probs["test"], outcome.choice.threshold)
+    print(
+        f"{name} n {n} seed {seed} setting {place}: validation {outcome.choice.f1:.3f} after "
+        f"{outcome.n_steps} updates, {outcome.cpu_seconds:.0f} s",
+        flush=True,
+    )
+    at_half = mark(outcome.log_probs["test"], 0.0)
+    passages = plan.passages("test")
+    return {
+        "validation": outcome.choice.f1,
+        "threshold": outcome.choice.threshold,
+        "n_steps": outcome.n_steps,
+        "counts": count_names(marked, passages),
+        "counts_at_half": np.sum(count_names(at_half, passages), axis=0).tolist(),
+        "cpu_seconds": outcome.cpu_seconds,
+        "first_losses": outcome.first_losses,
+    }
 
 
 def choose(get: Get, plan: Plan, name: str, n: int) -> tuple[int, list[float]]:
     """Try the settings of an arm at n passages: the place of the best, and the F1 of each."""
-    key = f"{name} {n}"
     scores = [
-        get(f"{key} {place}", partial(attempt, plan, name, place, n, TUNING_SEED, "validation"))[
-            "f1"
+        get(f"{name} {n} {place} tuning", partial(attempt, plan, name, place, n, TUNING_SEED))[
+            "validation"
         ]
         for place in range(len(ARMS[name].grid))
     ]
-    return scores.index(max(scores)), scores
+    return best_place(scores), scores
 
 
 class Found(dict[int, Array]):
@@ -91,15 +96,19 @@ class Found(dict[int, Array]):
 def compare(
     first: Found, second: Found, n: int, weights: Array, plays: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the difference of two arms on the same passages, and in how many plays it is > 0."""
-    above = 0
-    for play in set(plays):
+    """Return the difference of two arms on the same passages, over all and play by play.
+
+    "low" and "high" resample passages; "by_play" is Student's t over the plays.
+    """
+    gaps = []
+    for play in sorted(set(plays)):
         mine = np.array([p == play for p in plays])
-        gaps = [f1(arm[n][:, mine].sum(axis=1)).mean() for arm in (first, second)]
-        above += bool(gaps[0] > gaps[1])
+        one, other = (float(f1(arm[n][:, mine].sum(axis=1)).mean()) for arm in (first, second))
+        gaps.append(one - other)
     values = first.resampled(n, weights) - second.resampled(n, weights)
     gap = middle(first.mean(n) - second.mean(n), values)
-    return {**gap, "plays_above": above, "n_plays": len(set(plays))}
+    above = sum(value > 0 for value in gaps)
+    return {**gap, "by_play": seed_interval(gaps), "plays_above": above, "n_plays": len(gaps)}
 
 
 def worth(arm: Found, reference: Found, n: int, weights: Array) -> dict[str, Any]:
@@ -117,13 +126,11 @@ def study(get: Get, plan: Plan) -> dict[str, Any]:
     weights, plays = draw_counts(len(test), N_RESAMPLES), [passage.play for passage in test]
     arms, found = {}, {}
     for name, arm in ARMS.items():
-        chosen = {
-            n: choose(get, plan, name, n) for n in sorted({min(TUNED_AT, sizes[-1]), sizes[-1]})
-        }
-        use = {n: chosen[min(m for m in chosen if m >= n)] for n in sizes}
+        chosen = {n: choose(get, plan, name, n) for n in sorted({plan.tuned_at(n) for n in sizes})}
+        use = {n: chosen[plan.tuned_at(n)][0] for n in sizes}
         runs = {
             n: [
-                get(f"{name} {n} test {s}", partial(attempt, plan, name, use[n][0], n, s, "test"))
+                get(f"{name} {n} seed {s}", partial(attempt, plan, name, use[n], n, s))
                 for s in plan.seeds
             ]
             for n in sizes
@@ -138,9 +145,15 @@ def study(get: Get, plan: Plan) -> dict[str, Any]:
             "f1": {
                 str(n): {
                     **middle(found[name].mean(n), found[name].resampled(n, weights)),
-                    "seeds": seed_interval([r["f1"] for r in runs[n]]),
+                    "seeds": seed_interval([float(f1(c.sum(axis=0))) for c in found[name][n]]),
+                    "at_half": [float(f1(np.array(r["counts_at_half"], float))) for r in runs[n]],
                 }
                 for n in sizes
+            },
+            "first_losses_nats": {str(n): runs[n][0]["first_losses"] for n in sizes},
+            **{
+                key: {str(n): [r[key] for r in runs[n]] for n in sizes}
+                for key in ("n_steps", "threshold")
             },
             "cpu_seconds": {
                 str(n): sum(r["cpu_seconds"] for r in runs[n]) / len(runs[n]) for n in sizes
@@ -204,16 +217,17 @@ def main() -> None:
     plan = Plan.quick() if parser.parse_args().quick else Plan()
     settings = {
         "arms": {name: arm.grid for name, arm in ARMS.items()},
-        "steps": {**{str(n): k for n, k in plan.steps.items()}, "all": plan.all_steps},
+        "max_steps": plan.max_steps,
+        "stops": {"every": EVERY, "patience": PATIENCE, "min_steps": MIN_STEPS},
         "models": {kind: digest(kind) for kind in ("bert", "gpt", "t5")},
         "seeds": list(plan.seeds),
-        "tuned_at": TUNED_AT,
+        "tuned_at": {str(n): m for n, m in TUNED_AT.items()},
     }
     cache = ArmCache("name_study", settings, keep=plan.keep)
     record = {
         "question": "How many labelled passages is pre-training on plays worth?",
         "unit": "F1 of whole names; k = passages of the reference / passages of the arm",
-        "interval": "95 %, by bootstrap over test passages; seeds by Student's t",
+        "interval": "95 %, by bootstrap over test passages; by play and seeds by Student's t",
         **settings,
         **study(cache.get, plan),
     }

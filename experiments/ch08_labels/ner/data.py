@@ -5,8 +5,7 @@ Passages come as they stand in the plays: most hold no name, and whoever labels 
 The names of validation and test passages stand nowhere in the training plays.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import torch
@@ -18,9 +17,8 @@ from pretrain_lab.finetuning.token_classification import Words
 from pretrain_lab.tasks.character_ner import TAGS, NamePassage, read_names
 
 N_PASSAGES = (512, 2048, 8192)  # of labelled passages; the study adds all of them
-STEPS = {512: 250, 2048: 500, 8192: 800}  # updates by number of passages
-TUNED_AT = 2048
-"""Here and with all passages the settings are tried; up to here the first choice is taken."""
+TUNED_AT = {512: 512, 2048: 2048, 8192: 2048}
+"""Number of passages -> the number at which its setting is chosen; for all, with all."""
 
 
 def encode_words(words: tuple[str, ...]) -> Words:
@@ -59,15 +57,14 @@ class Plan:
     train: int | None = None
     validation: int | None = 1000
     test: int | None = None
-    steps: Mapping[int, int] = field(default_factory=lambda: STEPS)
-    all_steps: int = 1200  # with numbers of passages that `steps` does not have
+    max_steps: int = 6300  # updates, three passes over all passages
     seeds: tuple[int, ...] = (0, 1, 2)
     keep: bool = True
 
     @classmethod
     def quick(cls) -> "Plan":
         """Take a few passages and two steps; both seeds have the mini models of seed 0."""
-        return cls(600, 100, 200, {}, 2, seeds=(0, 100), keep=False)
+        return cls(600, 100, 200, 2, seeds=(0, 100), keep=False)
 
     def passages(self, split: str) -> tuple[NamePassage, ...]:
         """Return the passages of a split."""
@@ -85,6 +82,10 @@ class Plan:
         """List the numbers of labelled passages, all of them last."""
         n_all = len(self.passages("train"))
         return [*(n for n in N_PASSAGES if n < n_all), n_all]
+
+    def tuned_at(self, n: int) -> int:
+        """Give the number of passages at which the setting for n is chosen."""
+        return TUNED_AT.get(n, self.n_passages()[-1])
 
     def subset(self, n: int, seed: int) -> list[int]:
         """Draw n of the training passages; a smaller n gives the first of a larger one.

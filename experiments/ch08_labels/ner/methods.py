@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """How a method of the name study learns: features of words, or an encoder with a new layer.
 
+A network learns until validation no longer improves, and the best weights are kept. So each arm
+takes the updates that it needs, and a slow start is not counted as a want of labels.
+
 The baseline without a network has read the same plain text: how often the training plays hold a
 word is one of its features. A training passage's own play is left out of the count, or else its
 names would look familiar, which those of an unseen play never do.
@@ -8,24 +11,40 @@ names would look familiar, which those of an unseen play never do.
 
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from torch import Generator, Tensor, nn
 
 from experiments.ch07_worldview.questions import TOKENIZER
 from experiments.ch08_labels.method_table import BATCH_SIZE, RATES, RELATIVE
-from experiments.ch08_labels.methods import load_backbone, tune
+from experiments.ch08_labels.methods import load_backbone
 from experiments.ch08_labels.ner.data import Plan
+from experiments.ch08_labels.ner.scoring import Choice, choose_threshold
+from experiments.common.records import N_FIRST
+from experiments.common.statistics import Array
+from pretrain.evaluation import eval_mode
+from pretrain.t5 import T5
+from pretrain.training import Hook, OptimConfig, Run, fit
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.corpora.scenes import normalise_word
-from pretrain_lab.finetuning.token_classification import WordTagger, tag_words, tagging_loss
+from pretrain_lab.finetuning.token_classification import (
+    WordTagger,
+    tagging_loss,
+    word_log_probs,
+)
 from pretrain_lab.tasks.character_ner import TAGS, NamePassage
 
 Setting = dict[str, Any]
+EVERY, PATIENCE, MIN_STEPS = 100, 8, 1000
+"""Updates between evaluations; evaluations without a better one; updates before a stop."""
 
 
 class Arm(NamedTuple):
@@ -52,18 +71,53 @@ ARMS = {
 class Outcome(NamedTuple):
     """The result of one training."""
 
-    marked: list[list[int]]  # places in TAGS, for each word of each passage of the split
-    cpu_seconds: float  # of the training
+    log_probs: dict[str, list[Array]]  # split -> of each passage (W, 3), in the order of TAGS
+    choice: Choice  # of the threshold, on the validation plays
+    n_steps: int  # updates after which the kept weights stood; 0 = no network
+    cpu_seconds: float  # of the training and its evaluations
+    first_losses: list[float]  # of the first steps of a network, in nats
 
 
-def run(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
-    """Train a method on n labelled passages and let it mark names in "validation" or "test".
+class Converged(Exception):
+    """Validation has not improved for so long that the training ends."""
+
+
+class KeepBest(Hook):
+    """Score the validation plays now and then, keep the best weights, and stop when none come."""
+
+    def __init__(self, evaluate: Callable[[nn.Module], Choice]) -> None:
+        """Keep what gives the threshold and F1 of a model."""
+        self.evaluate = evaluate
+        self.best, self.step = Choice(0.0, -1.0), 0
+        self.state: dict[str, Tensor] = {}
+        self.first_losses: list[float] = []
+
+    def after_step(self, run: Run) -> None:
+        """Evaluate when it is time, also at the end.
+
+        Raises:
+            Converged: PATIENCE evaluations without a better one.
+        """
+        if not run.is_due(EVERY):
+            return
+        self.first_losses = run.history.losses[:N_FIRST]
+        with eval_mode(run.model):
+            found = self.evaluate(run.model)
+        if found.f1 > self.best.f1:
+            self.best, self.step = found, run.step
+            self.state = {name: value.clone() for name, value in run.model.state_dict().items()}
+        if run.step >= MIN_STEPS and run.step - self.step >= PATIENCE * EVERY:
+            raise Converged
+
+
+def run(arm: Arm, setting: Setting, n: int, seed: int, plan: Plan) -> Outcome:
+    """Train a method on n labelled passages until validation no longer improves.
 
     `setting` is one of the arm's grid. `seed` is of the subset, of new weights and of batches; each
     has another backbone, where 100 counts as 0, 101 as 1.
     """
     if arm.backbone is None:
-        return run_features(setting, n, seed, split, plan)
+        return run_features(setting, n, seed, plan)
     torch.manual_seed(seed)
     model = WordTagger(load_backbone(arm.backbone, seed % 100), len(TAGS))
     texts, tags, places = plan.encoded("train"), plan.classes("train"), plan.subset(n, seed)
@@ -73,11 +127,27 @@ def run(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: Plan) -
         batch_size=BATCH_SIZE,
         pad_id=TOKENIZER.pad_id,
     )
-    n_steps = plan.steps.get(n, plan.all_steps)
     started = time.process_time()
-    tune(model, loss, setting, n_steps, 8000 + seed)
+    keeper = KeepBest(
+        lambda model: choose_threshold(read(model, plan, "validation"), plan.passages("validation"))
+    )
+    optim = OptimConfig(
+        lr=setting["lr"], n_warmup=min(100, plan.max_steps), final_lr=1.0, weight_decay=0.01,
+        relative_lr=isinstance(model.backbone, T5),
+    )  # fmt: skip
+    generator = Generator().manual_seed(8000 + seed)
+    with suppress(Converged):
+        fit(model, loss, optim, n_steps=plan.max_steps, generator=generator, hooks=[keeper])
     seconds = time.process_time() - started
-    return Outcome(tag_words(model, plan.encoded(split), pad_id=TOKENIZER.pad_id), seconds)
+    model.load_state_dict(keeper.state)
+    found = {split: read(model, plan, split) for split in ("validation", "test")}
+    return Outcome(found, keeper.best, keeper.step, seconds, keeper.first_losses)
+
+
+def read(model: Any, plan: Plan, split: str) -> list[Array]:
+    """Score the words of a split: of each passage (W, 3)."""
+    found = word_log_probs(model, plan.encoded(split), pad_id=TOKENIZER.pad_id)
+    return [rows.double().numpy() for rows in found]
 
 
 @cache
@@ -108,7 +178,7 @@ def describe(passage: NamePassage, place: int) -> dict[str, Any]:
     }
 
 
-def run_features(setting: Setting, n: int, seed: int, split: str, plan: Plan) -> Outcome:
+def run_features(setting: Setting, n: int, seed: int, plan: Plan) -> Outcome:
     """Fit logistic regression on features of single words; arguments as in `run`."""
     started = time.process_time()
     train, tags = plan.passages("train"), plan.classes("train")
@@ -117,8 +187,13 @@ def run_features(setting: Setting, n: int, seed: int, split: str, plan: Plan) ->
     model = make_pipeline(DictVectorizer(), LogisticRegression(C=setting["C"], max_iter=2000))
     model.fit(rows, [tag for i in places for tag in tags[i]])
     seconds = time.process_time() - started
-    marked = [
-        model.predict([describe(p, j) for j in range(len(p.words))]).tolist()
-        for p in plan.passages(split)
-    ]
-    return Outcome(marked, seconds)
+    found: dict[str, list[Array]] = {}
+    for split in ("validation", "test"):
+        found[split] = []
+        for passage in plan.passages(split):
+            words = [describe(passage, j) for j in range(len(passage.words))]
+            scores = np.full((len(words), len(TAGS)), -30.0)  # of a tag that no label had
+            scores[:, model.classes_] = model.predict_log_proba(words)
+            found[split].append(scores)
+    choice = choose_threshold(found["validation"], plan.passages("validation"))
+    return Outcome(found, choice, 0, seconds, [])

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""The name study: whole names are counted, thresholds tuned, and training ends when it should."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Generator, nn
+
+from experiments.ch08_labels.ner import methods
+from experiments.ch08_labels.ner.scoring import (
+    THRESHOLDS,
+    Choice,
+    choose_threshold,
+    count_names,
+    f1,
+    mark,
+)
+from pretrain.training import OptimConfig, fit
+from pretrain_lab.tasks.character_ner import NamePassage
+
+
+def scores(*names: float) -> np.ndarray:
+    """Make log-probabilities of words with these chances to begin a name, and none to go on."""
+    chance = np.array(names)
+    return np.log(np.stack([1 - chance, chance * 0.999, chance * 0.001], axis=1))
+
+
+PASSAGES = [
+    NamePassage(("good", "romeo", "stay"), ("O", "B", "O"), "a"),
+    NamePassage(("so", "be", "it"), ("O", "O", "O"), "a"),
+]
+
+
+def test_names_are_counted_whole() -> None:
+    """By hand: one of two found names is right; the true name of two words counts once."""
+    passage = NamePassage(("duke", "of", "york", "spoke"), ("B", "I", "I", "O"), "a")
+    assert count_names([[1, 2, 2, 1]], [passage]) == [[1, 2, 1]]
+    assert count_names([[1, 2, 0, 0]], [passage]) == [[0, 1, 1]]
+    assert f1(np.array([1.0, 2.0, 1.0])) == pytest.approx(2 / 3)
+    assert f1(np.zeros(3)) == 0
+
+
+def test_a_tagger_that_ranks_well_is_not_scored_zero() -> None:
+    """All chances are below one half, but the name has the highest."""
+    ranked = [scores(0.01, 0.3, 0.02), scores(0.05, 0.04, 0.01)]
+    assert mark(ranked, 0.0) == [[0, 0, 0], [0, 0, 0]]
+    choice = choose_threshold(ranked, PASSAGES)
+    assert choice.f1 == 1
+    assert np.log(0.05 / 0.95) <= choice.threshold < np.log(0.3 / 0.7)
+    assert mark(ranked, choice.threshold) == [[0, 1, 0], [0, 0, 0]]
+
+
+def test_of_equal_thresholds_the_one_nearest_to_a_half_counts() -> None:
+    """A sure tagger keeps the usual rule; one that knows nothing marks nothing at it."""
+    assert 0.0 in THRESHOLDS
+    sure = [scores(0.001, 0.999, 0.001), scores(0.001, 0.001, 0.001)]
+    assert choose_threshold(sure, PASSAGES) == Choice(0.0, 1.0)
+
+
+def test_training_ends_when_validation_stops_improving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best weights and their step are kept, whatever came after them."""
+    for name, value in (("EVERY", 2), ("PATIENCE", 3), ("MIN_STEPS", 4)):
+        monkeypatch.setattr(methods, name, value)
+    values = iter([0.1, 0.5, 0.4, 0.5, 0.2, 0.9])
+    kept: list[torch.Tensor] = []
+
+    def evaluate(model: nn.Module) -> Choice:
+        """Give the next score."""
+        kept.append(next(model.parameters()).detach().clone())
+        return Choice(0.0, next(values))
+
+    keeper = methods.KeepBest(evaluate)
+    model = nn.Linear(2, 1)
+    with pytest.raises(methods.Converged):
+        fit(
+            model, lambda m, _: m(torch.ones(1, 2)).square().sum(), OptimConfig(lr=0.1),
+            n_steps=100, generator=Generator(), hooks=[keeper],
+        )  # fmt: skip
+    assert (keeper.step, keeper.best.f1, len(kept)) == (4, 0.5, 5)
+    assert torch.equal(keeper.state["weight"], kept[1])
