@@ -9,8 +9,11 @@ model minus oracle on the same questions, is computed with an interval over wind
 gpt   the next token, after 1..T tokens;
 bert  15 % selected, 80/10/10, and the oracle knows of the corruption;
 t5    span corruption; the oracle infers the lengths of the spans as the model must. The cost of
-      the same targets with given lengths is recorded too. It starts with short windows, where
-      it finds sooner what its sentinels are for; those steps are not on its curve.
+      the same targets with given lengths is recorded too.
+
+All three choose from the same kinds of recipe, in shorter trainings with a seed and questions that
+are not used again: three learning rates, each with short windows for the first tenth of the steps
+or without. Short windows hold as many tokens, and their steps count like all others.
 
 `--quick` trains briefly, for some 20 seconds, prints the study and writes nothing.
 """
@@ -18,8 +21,8 @@ t5    span corruption; the oracle infers the lengths of the spans as the model m
 import argparse
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -27,8 +30,8 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from experiments.common.records import Clock, rounded, seed_interval, write_run
-from pretrain.bert import BERT
-from pretrain.gpt import GPT
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
 from pretrain.objectives import (
     IGNORE_INDEX,
     Batch,
@@ -64,11 +67,15 @@ MASKING: dict[str, Any] = {
     "mask_id": MASK_ID, "vocab_size": VOCAB_SIZE,
     "special_ids": [PAD_ID, MASK_ID, *range(VOCAB_SIZE - N_SENTINELS, VOCAB_SIZE)],
 }  # fmt: skip
-RATES: dict[str, Any] = {
-    "gpt": {"lr": 3e-3}, "bert": {"lr": 3e-3},
-    "t5": {"lr": 4e-2, "relative_lr": True, "weight_decay": 0.01},
+FIXED: dict[str, Any] = {
+    "gpt": {}, "bert": {}, "t5": {"relative_lr": True, "weight_decay": 0.01},
 }  # fmt: skip
-SHORT_WINDOWS = {"t5": {"seq_len": 16, "batch_size": 256, "n_steps": 300}}
+RATES: dict[str, tuple[float, ...]] = {
+    "gpt": (1e-3, 3e-3, 8e-3), "bert": (1e-3, 3e-3, 8e-3), "t5": (2e-2, 4e-2, 8e-2)
+}  # fmt: skip
+SHORTENED = 4  # short windows are so many times shorter, and as many times more
+TRIAL_SEED = 100
+Recipe = dict[str, Any]  # "lr" and "short_windows", true or false
 
 
 @dataclass(frozen=True)
@@ -87,16 +94,28 @@ class Plan:
     n_windows: int = 1000
     norm: str = "pre"
     init_std: float = 0.08
-    rates: Mapping[str, Any] = field(default_factory=lambda: RATES)
-    short_windows: Mapping[str, Any] = field(default_factory=lambda: SHORT_WINDOWS)
+    n_trial_steps: int = 1000
+    short_share: float = 0.1  # of the steps, where a recipe has short windows
 
     @classmethod
     def quick(cls) -> "Plan":
         """Train briefly."""
         return cls(
-            batch_size=32, n_steps=60, n_warmup=10, every=30, n_windows=200,
-            short_windows={"t5": {"seq_len": 16, "batch_size": 64, "n_steps": 30}},
+            batch_size=32, n_steps=60, n_warmup=4, every=30, n_windows=200, n_trial_steps=40
         )  # fmt: skip
+
+    def stages(self, recipe: Recipe) -> list["Plan"]:
+        """Cut the steps into those with short windows, where there are any, and the others."""
+        n_short = round(self.short_share * self.n_steps) if recipe["short_windows"] else 0
+        short = replace(
+            self,
+            seq_len=self.seq_len // SHORTENED,
+            batch_size=self.batch_size * SHORTENED,
+            n_steps=n_short,
+            final_lr=0.5,
+        )
+        rest = replace(self, n_steps=self.n_steps - n_short)
+        return [short, rest] if n_short else [rest]
 
 
 Questions = tuple[Callable[[Any], Tensor], Tensor, Tensor]
@@ -135,13 +154,13 @@ def training_loss(name: str, source: HiddenMarkovSource, plan: Plan) -> Objectiv
 
 
 def questions(
-    source: HiddenMarkovSource, plan: Plan
+    source: HiddenMarkovSource, plan: Plan, seed: int = 7
 ) -> tuple[dict[str, Questions], dict[str, Any]]:
     """Draw the held-out questions of all three, the same for all seeds, and their oracles.
 
     Returns the questions by model; and the oracles' losses, in nats, with those of the blanks.
     """
-    generator = torch.Generator().manual_seed(7)
+    generator = torch.Generator().manual_seed(seed)
     n, seq_len = plan.n_windows, plan.seq_len
     ids = sample_ids(source, n, seq_len + 1, generator)
     text = ids[:, :-1]
@@ -221,25 +240,25 @@ def new_model(name: str, seed: int, plan: Plan) -> Any:
     d_model, n_layers, n_heads = plan.d_model, plan.n_layers, plan.n_heads
     if name == "t5":
         return T5(T5Config(VOCAB_SIZE, d_model=d_model, n_layers=n_layers, n_heads=n_heads))
-    kind: Any = {"gpt": GPT, "bert": BERT}[name]
-    return kind(
-        VOCAB_SIZE,
-        d_model=d_model,
-        n_layers=n_layers,
-        n_heads=n_heads,
-        max_len=plan.seq_len,
-        norm=plan.norm,
-        init_std=plan.init_std,
-    )
+    kind, config = {"gpt": (GPT, GPTConfig), "bert": (BERT, BERTConfig)}[name]
+    sizes: dict[str, Any] = {"d_model": d_model, "n_layers": n_layers, "n_heads": n_heads}
+    more: dict[str, Any] = {"norm": plan.norm, "init_std": plan.init_std}
+    model: Any = kind(config(VOCAB_SIZE, **sizes, max_len=plan.seq_len, **more))
+    return model
 
 
 def run(
-    name: str, seed: int, source: HiddenMarkovSource, asked: Questions, plan: Plan
+    name: str,
+    seed: int,
+    source: HiddenMarkovSource,
+    asked: Questions,
+    plan: Plan,
+    recipe: Recipe,
 ) -> list[list[float]]:
     """Train one model; return [mean, low, high] of its gap in nats per prediction.
 
-    The first is the untrained model's, the others follow every so many steps on windows of the full
-    length.
+    The first is the untrained model's, the others follow every so many steps, those with short
+    windows among them, always on windows of the full length.
     """
     score, oracle, windows = asked
     model = new_model(name, seed, plan)
@@ -252,39 +271,51 @@ def run(
 
     with torch.no_grad():
         gap(model.eval())
-    rates, generator = plan.rates[name], torch.Generator().manual_seed(1000 + seed)
-    stages = [plan]
-    if short := plan.short_windows.get(name):
-        stages.insert(0, replace(plan, final_lr=0.5, **short))
-    for stage in stages:
+    generator = torch.Generator().manual_seed(1000 + seed)
+    for stage in plan.stages(recipe):
         fit(
             model,
             training_loss(name, source, stage),
             OptimConfig(
-                lr=rates["lr"],
-                relative_lr=rates.get("relative_lr", False),
-                weight_decay=rates.get("weight_decay", 0.1),
-                n_warmup=stage.n_warmup,
+                lr=recipe["lr"],
+                n_warmup=min(stage.n_warmup, stage.n_steps),
                 final_lr=stage.final_lr,
+                **FIXED[name],
             ),
             n_steps=stage.n_steps,
             generator=generator,
-            hooks=[Evaluate(gap, every=stage.every)] if stage is plan else [],
+            hooks=[Evaluate(gap, every=stage.every)],
         )
     return curve
 
 
+def try_recipes(name: str, source: HiddenMarkovSource, plan: Plan) -> list[dict[str, Any]]:
+    """Train each recipe of a model briefly, and give its gap on questions of its own."""
+    brief = replace(plan, n_steps=plan.n_trial_steps, every=plan.n_trial_steps)
+    asked, _ = questions(source, brief, seed=70)
+    tried = []
+    for lr in RATES[name]:
+        for short in (False, True):
+            recipe = {"lr": lr, "short_windows": short}
+            gap = run(name, TRIAL_SEED, source, asked[name], brief, recipe)[-1][0]
+            tried.append({"recipe": recipe, "gap": gap})
+            print(name, recipe, round(gap, 4), flush=True)
+    return tried
+
+
 def study(seeds: list[int], plan: Plan) -> dict[str, Any]:
-    """Train all three models for each of two to five seeds, and return the record."""
+    """Choose a recipe for each model, train two to five seeds of it, and return the record."""
     source = random_source(**SOURCE, generator=torch.Generator().manual_seed(SOURCE_SEED))
     asked, optimum = questions(source, plan)
     rate = entropy_rate(source, generator=torch.Generator().manual_seed(8))
+    tried = {name: try_recipes(name, source, plan) for name in asked}
+    chosen = {name: min(t, key=lambda one: one["gap"])["recipe"] for name, t in tried.items()}
     curves: dict[str, list[list[list[float]]]] = {name: [] for name in asked}
     seconds = dict.fromkeys(asked, 0.0)
     for seed in seeds:
         for name in asked:
             started = time.process_time()
-            curves[name].append(run(name, seed, source, asked[name], plan))
+            curves[name].append(run(name, seed, source, asked[name], plan, chosen[name]))
             seconds[name] += time.process_time() - started
             print(name, seed, rounded(curves[name][-1][-1], 4), flush=True)
     n_steps, every = plan.n_steps, plan.every
@@ -293,6 +324,8 @@ def study(seeds: list[int], plan: Plan) -> dict[str, Any]:
         "unit": "nats per prediction",
         "source": SOURCE | {"seed": SOURCE_SEED},
         "recipe": asdict(plan),
+        "tried": tried,
+        "chosen": chosen,
         "seeds": seeds,
         "interval": "curves: 95 % over windows, paired; gaps: 95 % over seeds, Student's t",
         "entropy_rate": rate,

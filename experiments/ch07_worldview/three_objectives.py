@@ -22,7 +22,7 @@ on, and two processes may train different seeds:
 
 `--only gpt` trains one objective; `--tune` prints its curve on the validation plays and stores
 nothing; `--quick` tries everything in some 40 seconds and stores nothing. A stage may have its own
-`n_warmup` and, for T5, its own `noise`, such as {"mean_span_len": 2.0}.
+`n_warmup` and, for T5, its own `noise`, such as {"mean_noise_span_length": 2.0}.
 """
 
 import argparse
@@ -71,12 +71,12 @@ from experiments.ch07_worldview.record import (
 )
 from experiments.common.arm_cache import ArmCache
 from experiments.common.records import rounded, seed_interval, versions
-from pretrain.bert import BERT
+from pretrain.bert import BERT, BERTConfig
 from pretrain.evaluation import eval_mode
-from pretrain.gpt import GPT
+from pretrain.gpt import GPT, GPTConfig
 from pretrain.objectives import CausalLM, MaskedLM, Objective, SpanCorruptionLM
 from pretrain.span_corruption import SpanCorruption, count_spans
-from pretrain.t5 import T5
+from pretrain.t5 import T5, T5Config
 from pretrain.training import Evaluate, History, OptimConfig, fit
 from pretrain_lab.checkpoints import load_model, save_model
 from pretrain_lab.corpora.loading import load_shakespeare
@@ -87,7 +87,7 @@ SEEDS = (0, 1, 2, 3, 4)
 BUDGET = 1.2e13  # operations of one training
 N_POINTS = 10  # of each curve
 NOISE: dict[str, dict[str, Any]] = {
-    "bert": {"select_prob": 0.15}, "t5": {"noise_share": 0.15}
+    "bert": {"mlm_probability": 0.15}, "t5": {"noise_density": 0.15}
 }  # fmt: skip
 SHAPE = {"d_model": 96, "n_heads": 4}
 # A T5 of two blocks and two has four attention layers in self-attention and two in
@@ -119,7 +119,9 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
 }
 N_WARMUP = 100  # steps at the start of each stage
-CLASSES: dict[str, Any] = {"gpt": GPT, "bert": BERT, "t5": T5}
+CLASSES: dict[str, tuple[Any, Any]] = {
+    "gpt": (GPT, GPTConfig), "bert": (BERT, BERTConfig), "t5": (T5, T5Config)
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -150,8 +152,8 @@ def load_ids() -> dict[str, Tensor]:
 def new_model(name: str, seed: int) -> Any:
     """Make an untrained model of the study's size."""
     torch.manual_seed(seed)
-    model = CLASSES[name](TOKENIZER.vocab_size, **SHAPE, **RECIPES[name]["options"])
-    return model
+    model, config = CLASSES[name]
+    return model(config(TOKENIZER.vocab_size, **SHAPE, **RECIPES[name]["options"]))
 
 
 def make_loss(name: str, ids: Tensor, stage: dict[str, Any]) -> Objective:
@@ -182,7 +184,7 @@ def step_cost(model: Any, stage: dict[str, Any]) -> dict[str, float]:
         predictions = text = float(seq_len)
         flops = gpt_flops(model, seq_len)
     elif isinstance(model, BERT):
-        predictions = text = NOISE["bert"]["select_prob"] * seq_len
+        predictions = text = NOISE["bert"]["mlm_probability"] * seq_len
         none, one = (bert_flops(model, seq_len, n) for n in (0, 1))
         flops = none + text * (one - none)
     else:
