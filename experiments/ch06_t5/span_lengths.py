@@ -45,10 +45,10 @@ N_WARMUP = 100
 WEIGHT_DECAY = 0.01
 SEQ_LEN = 48  # of the last stage, and of the questions
 ARMS: dict[str, dict[str, Any]] = {
-    "15 %, length 1.2": {"noise_share": 0.15, "mean_span_len": 1.2},
-    "15 %, length 3": {"noise_share": 0.15, "mean_span_len": 3.0},
-    "15 %, length 6": {"noise_share": 0.15, "mean_span_len": 6.0},
-    "50 %, length 3": {"noise_share": 0.50, "mean_span_len": 3.0},
+    "15 %, length 1.2": {"noise_density": 0.15, "mean_noise_span_length": 1.2},
+    "15 %, length 3": {"noise_density": 0.15, "mean_noise_span_length": 3.0},
+    "15 %, length 6": {"noise_density": 0.15, "mean_noise_span_length": 6.0},
+    "50 %, length 3": {"noise_density": 0.50, "mean_noise_span_length": 3.0},
 }
 REFERENCE = "15 %, length 3"
 QUESTIONS = {"span_of_3": 3, "single_token": 1}
@@ -85,9 +85,7 @@ def ask_spans(
 
 def arm_lens(arm: dict[str, Any]) -> dict[str, int]:
     """Count what one window of the last stage costs, before a span is divided by the turn."""
-    n_noise, n_spans = count_spans(
-        SEQ_LEN, noise_density=arm["noise_share"], mean_noise_span_length=arm["mean_span_len"]
-    )
+    n_noise, n_spans = count_spans(SEQ_LEN, **arm)
     return {
         "n_noise": n_noise,
         "n_spans": n_spans,
