@@ -109,7 +109,7 @@ def fit_law(runs: Runs, *, delta: float = 1e-3, near: Law | None = None) -> Law:
         ]  # fmt: skip
         starts = [there, starts[0], starts[-1]]
     bounds = [(-12.0, 6.0), (0.01, 4.0), (-12.0, 6.0), (0.01, 4.0), (-7.0, top)]
-    x = _minimise(log_law, starts, bounds, np.log(runs.loss), delta)
+    x = fit_log_law(log_law, starts, bounds, np.log(runs.loss), delta)
     a, b = float(np.exp(x[0]) * n_mid ** x[1]), float(np.exp(x[2]) * d_mid ** x[3])
     return Law(e=math.exp(x[4]), a=a, alpha=float(x[1]), b=b, beta=float(x[3]))
 
@@ -144,7 +144,7 @@ def fit_kaplan(runs: Runs, *, delta: float = 1e-3, near: KaplanLaw | None = None
         size, data = ratio * math.log(near.n_c / n_mid), math.log(near.d_c / d_mid)
         starts = [[size, data, ratio, near.alpha_d], starts[0], starts[-1]]
     bounds = [(-60.0, 60.0), (-60.0, 60.0), (0.1, 10.0), (0.005, 2.0)]
-    x = _minimise(log_law, starts, bounds, np.log(runs.loss), delta)
+    x = fit_log_law(log_law, starts, bounds, np.log(runs.loss), delta)
     n_c, d_c = n_mid * math.exp(x[0] / x[2]), d_mid * math.exp(x[1])
     return KaplanLaw(n_c=n_c, alpha_n=float(x[2] * x[3]), d_c=d_c, alpha_d=float(x[3]))
 
@@ -165,14 +165,25 @@ def best_split(law: Law, flops: float) -> tuple[float, float]:
     return n, flops / (6 * n)
 
 
-def _minimise(
+def fit_log_law(
     log_law: LogLaw,
     starts: Sequence[Sequence[float]],
     bounds: Sequence[tuple[float, float]],
     log_loss: Array,
     delta: float,
 ) -> Array:
-    """Lower the sum of Huber's losses by L-BFGS-B from every start, and give the best point."""
+    """Lower the sum of Huber's losses by L-BFGS-B from every start, and give the best point.
+
+    Args:
+        log_law: The form that is fitted.
+        starts: Points to start from, of p values each.
+        bounds: Lowest and highest of each value.
+        log_loss: float64 (n,), of the runs.
+        delta: Error in log loss from which on Huber's loss is a line.
+
+    Returns:
+        float64 (p,).
+    """
 
     def objective(x: Array) -> tuple[float, Array]:
         """Sum Huber's losses of the errors in units of delta, with the gradient."""

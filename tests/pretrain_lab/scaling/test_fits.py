@@ -41,7 +41,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         asked.append((log_law, starts, bounds, log_loss, delta))
         return np.array(starts[0])
 
-    monkeypatch.setattr(scaling, "_minimise", stay)
+    monkeypatch.setattr(scaling, "fit_log_law", stay)
     return asked
 
 
@@ -102,7 +102,7 @@ def test_hubers_loss_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(objective, *rest, **options)
 
     monkeypatch.setattr(scaling, "minimize", noted)
-    best = scaling._minimise(
+    best = scaling.fit_log_law(
         lambda x: (x, np.eye(3)), [[0.5, 0.5, 0.5]], [(0.0, 9.0)] * 3, np.array([1.0, 2, 3]), 0.1
     )
     assert best == pytest.approx([1.0, 2.0, 3.0], abs=1e-6)
@@ -123,7 +123,7 @@ def test_the_search_stays_within_its_bounds_and_takes_the_lowest_end() -> None:
     def find(*starts: float, bounds: tuple[float, float] = (-5.0, 5.0)) -> float:
         """Search from these starts."""
         begin = [[start] for start in starts]
-        return float(scaling._minimise(hollows, begin, [bounds], np.array([-9.0]), 1e-3)[0])
+        return float(scaling.fit_log_law(hollows, begin, [bounds], np.array([-9.0]), 1e-3)[0])
 
     assert find(-1.5) == pytest.approx(-1.0, abs=0.05)
     for starts in ((-1.5, 2.5), (2.5, -1.5)):
