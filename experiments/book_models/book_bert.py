@@ -204,7 +204,7 @@ def main() -> None:
     history = train_stages(
         model,
         shortened(STAGES) if quick else STAGES,
-        partial(RowObjective, texts["train"], tokenizer),
+        lambda stage: RowObjective(texts["train"], tokenizer, stage.seq_len, stage.batch_size),
         partial(make_evaluate, texts["validation"], tokenizer),
         cache,
         seed=SEED,

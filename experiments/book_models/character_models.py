@@ -73,6 +73,32 @@ RECIPES: dict[str, dict[str, Any]] = {
             "n_steps": 9_000, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.0, "optimizer": "muon",
         },
     },
+    "bert_plays": {
+        "shape": {
+            "d_model": 256, "n_layers": 4, "n_heads": 4, "d_ff": 768, "max_len": 128,
+            "positions": "rotary", "norm": "pre", "dropout": 0.1, "attention_dropout": 0.0,
+        },
+        "seeds": [0, 1, 2],
+        "bfloat16": True,
+        "stages": [
+            {
+                "seq_len": 128,
+                "batch_size": 32,
+                "fit": {
+                    "n_steps": 6_000, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.3,
+                    "optimizer": "muon", "mlm_probability": 0.3,
+                },
+            },
+            {
+                "seq_len": 128,
+                "batch_size": 32,
+                "fit": {
+                    "n_steps": 3_000, "lr": 3e-3, "n_warmup": 100, "final_lr": 0.0,
+                    "optimizer": "muon", "mlm_probability": 0.1,
+                },
+            },
+        ],
+    },
     "gpt": {
         "shape": {"d_model": 64, "n_layers": 3, "n_heads": 4, "max_len": SEQ_LEN, "init_std": 0.08},
         "batch_size": 16,
@@ -135,6 +161,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 FILE_NAMES = {
     "gpt_plays": "gpt_plays",
+    "bert_plays": "bert_plays",
     "gpt": "gpt_chars",
     "bert": "bert_chars",
     "t5_chars": "t5_chars",
@@ -142,6 +169,7 @@ FILE_NAMES = {
 }
 OBJECTIVES = {
     "gpt_plays": "causal",
+    "bert_plays": "masked, 30 % selected and then 10 %, 80/10/10",
     "gpt": "causal",
     "bert": "masked, 15 % selected, 80/10/10",
     "t5_chars": "span corruption, 5 % to 40 % in spans of 3 on average",
@@ -156,7 +184,7 @@ class Parts(NamedTuple):
     """What a training needs."""
 
     model: nn.Module
-    make_loss: Callable[[int, int], Objective]  # for a window length and a batch size
+    make_loss: Callable[[Stage], Objective]
     evaluate: Callable[[nn.Module], float]  # validation loss in nats per prediction
 
 
@@ -179,9 +207,9 @@ def gpt_parts(recipe: Recipe, tokenizer: CharTokenizer, train: Tensor, validatio
     """Make the GPT, its objective and its validation loss."""
     model = GPT(GPTConfig(tokenizer.vocab_size, **recipe["shape"]))
 
-    def make_loss(seq_len: int, batch_size: int) -> Objective:
+    def make_loss(stage: Stage) -> Objective:
         """Predict the next character in windows of the training plays."""
-        return CausalLM(train, batch_size=batch_size, seq_len=seq_len)
+        return CausalLM(train, batch_size=stage.batch_size, seq_len=stage.seq_len)
 
     def evaluate(model: Any) -> float:
         """Score the start of the validation plays, each character with 32 or more before it."""
@@ -201,9 +229,15 @@ def bert_parts(
     windows = validation.unfold(0, seq_len, seq_len)
     fixed = corrupt_mlm(windows, generator=Generator().manual_seed(0), **special)
 
-    def make_loss(seq_len: int, batch_size: int) -> Objective:
+    def make_loss(stage: Stage) -> Objective:
         """Restore selected characters in windows of the training plays."""
-        return MaskedLM(train, batch_size=batch_size, seq_len=seq_len, **special)
+        return MaskedLM(
+            train,
+            batch_size=stage.batch_size,
+            seq_len=stage.seq_len,
+            mlm_probability=stage.mlm_probability,
+            **special,
+        )
 
     def evaluate(model: Any) -> float:
         """Score one fixed corruption of the start of the validation plays."""
@@ -224,9 +258,11 @@ def t5_parts(
     # Counts of spans are fixed, so all targets are equally long and nothing is padded.
     fixed = corrupt_spans(windows, spans, generator=Generator().manual_seed(0))
 
-    def make_loss(seq_len: int, batch_size: int) -> Objective:
+    def make_loss(stage: Stage) -> Objective:
         """Write the spans that were cut out of windows of the training plays."""
-        return SpanCorruptionLM(train, batch_size=batch_size, seq_len=seq_len, spans=spans)
+        return SpanCorruptionLM(
+            train, batch_size=stage.batch_size, seq_len=stage.seq_len, spans=spans
+        )
 
     def evaluate(model: Any) -> float:
         """Score one fixed corruption of the start of the validation plays."""
@@ -246,7 +282,7 @@ def t5_chars_parts(
     seq_len = stages(recipe)[-1].seq_len
     return Parts(
         model,
-        partial(RandomGaps, train, tokenizer),
+        lambda stage: RandomGaps(train, tokenizer, stage.seq_len, stage.batch_size),
         partial(evaluate_t5_chars, windows=validation.unfold(0, seq_len, seq_len),
                 tokenizer=tokenizer),
     )  # fmt: skip
@@ -254,6 +290,7 @@ def t5_chars_parts(
 
 PARTS: dict[str, Callable[..., Parts]] = {
     "gpt_plays": gpt_parts,
+    "bert_plays": bert_parts,
     "gpt": gpt_parts,
     "bert": bert_parts,
     "t5_chars": t5_chars_parts,
@@ -289,7 +326,7 @@ def make_parts(
     )
     if not recipe.get("bfloat16"):
         return parts
-    return parts._replace(make_loss=lambda *sizes: InBfloat16(parts.make_loss(*sizes)))
+    return parts._replace(make_loss=lambda stage: InBfloat16(parts.make_loss(stage)))
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ def attempt(name: str, changes: dict[str, Any]) -> dict[str, Any]:
     started = time.monotonic()
     fit(
         parts.model,
-        parts.make_loss(stage.seq_len, stage.batch_size),
+        parts.make_loss(stage),
         OptimConfig(**options),
         n_steps=N_STEPS,
         generator=Generator().manual_seed(SEED),

@@ -24,6 +24,7 @@ class Stage(NamedTuple):
     weight_decay: float = 0.1
     relative_lr: bool = False
     optimizer: str = "adamw"
+    mlm_probability: float = 0.15  # of a masked objective
 
 
 def shortened(stages: Sequence[Stage], n_steps: int = 12) -> list[Stage]:
@@ -34,7 +35,7 @@ def shortened(stages: Sequence[Stage], n_steps: int = 12) -> list[Stage]:
 def train_stages(
     model: nn.Module,
     stages: Sequence[Stage],
-    make_loss: Callable[[int, int], Objective],
+    make_loss: Callable[[Stage], Objective],
     make_evaluate: Callable[[int], Callable[[nn.Module], float]],
     cache: ArmCache,
     *,
@@ -45,7 +46,7 @@ def train_stages(
 
     Args:
         model: Changed in place.
-        make_loss: Makes the objective for a window length and a batch size.
+        make_loss: Makes the objective of a stage.
         make_evaluate: Makes what judges a stage of a window length.
 
     Returns:
@@ -55,7 +56,7 @@ def train_stages(
     for i, stage in enumerate(stages):
         history = fit(
             model,
-            make_loss(stage.seq_len, stage.batch_size),
+            make_loss(stage),
             OptimConfig(
                 lr=stage.lr,
                 n_warmup=stage.n_warmup,

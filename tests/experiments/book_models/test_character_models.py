@@ -21,7 +21,7 @@ KINDS = {
 NAMES = [name for name in KINDS if (CHECKPOINTS / f"{name}.safetensors").exists()]
 LIMITS = {
     **dict.fromkeys(("gpt", "bert", "t5_chars"), (200_000, 1_000_000)),
-    "gpt_plays": (3_000_000, 3_000_000),
+    **dict.fromkeys(("gpt_plays", "bert_plays"), (3_000_000, 3_000_000)),
     "t5": (1_000_000, 4_000_000),
 }
 """Parameters, and bytes on disk: what a page of the book loads without a wait."""
@@ -71,12 +71,12 @@ def test_small_enough_for_a_page(name: str) -> None:
 def test_training_again_starts_with_the_recorded_losses(name: str) -> None:
     """The first steps of the recipe, run anew, give the losses on the card."""
     card, (kind, seed) = load_card(name), KINDS[name]
-    n_steps = 3 if kind == "gpt_plays" else 8
+    n_steps = 3 if kind.endswith("_plays") else 8
     _, (model, make_loss, _) = made(kind, seed)
     first = character_models.stages(card["recipe"])[0]
     history = fit(
         model,
-        make_loss(first.seq_len, first.batch_size),
+        make_loss(first),
         OptimConfig(
             n_warmup=n_steps,
             lr=first.lr * n_steps / first.n_warmup,
@@ -110,13 +110,13 @@ def test_the_t5_of_the_script_is_trained_by_its_stages() -> None:
     first, *others = character_models.stages(character_models.RECIPES["t5"])
     assert others[-1].seq_len > first.seq_len  # short windows come first
     for stage in (first, *others):
-        loss = make_loss(stage.seq_len, 2)
+        loss = make_loss(stage._replace(batch_size=2))
         assert loss.seq_len == stage.seq_len
         assert loss(model, Generator().manual_seed(0)).isfinite()
     before = evaluate(model)
     history = fit(
         model,
-        make_loss(16, 4),
+        make_loss(first._replace(batch_size=4)),
         OptimConfig(lr=5e-3),
         n_steps=4,
         generator=Generator().manual_seed(0),
