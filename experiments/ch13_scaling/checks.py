@@ -29,7 +29,7 @@ from pretrain_lab.scaling.laws import Array, LogLaw, Runs, fit_log_law
 
 DELTA = 1e-3  # as in `fit_law`
 FACTORS = (0.5, 1.0, 2.0)
-N_LARGEST = 3  # runs below the ceiling, by compute, whose rates are checked
+N_LARGEST = 2  # runs below the ceiling, by compute, whose rates are checked
 NO_FLOOR = -40.0  # log of a constant part that is none
 
 

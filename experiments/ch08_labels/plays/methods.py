@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""How sentences of plays are classified: rules, counted words and letters, and the strong GPT.
+
+The GPT has read the training plays. The same network from random weights sees the same labels, with
+rates tuned for each; both learn until validation no longer improves.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from torch import Generator, Tensor, nn
+
+from experiments.book_models.character_models import tokenizer_of
+from experiments.ch08_labels.data import draw_nested
+from experiments.ch08_labels.plays.data import MAX_LEN, Question, questions
+from experiments.common.mixed_precision import InBfloat16
+from experiments.common.records import N_FIRST
+from pretrain.evaluation import eval_mode
+from pretrain.gpt import GPT
+from pretrain.training import Hook, OptimConfig, Run, fit
+from pretrain_lab.baselines.kneser_ney import KneserNey
+from pretrain_lab.checkpoints import load_model
+from pretrain_lab.corpora.loading import load_shakespeare
+from pretrain_lab.finetuning.sequence_classification import (
+    TextClassifier,
+    classification_loss,
+    in_batches,
+    predict_classes,
+)
+from pretrain_lab.tokenizers.characters import CharTokenizer
+
+BACKBONE = "gpt_plays"
+ORDER = 7  # of the counted letters, the best on the validation plays
+BATCH_SIZE = 16
+EVERY, PATIENCE, MAX_STEPS = 25, 8, 1000
+"""Updates between evaluations; evaluations without a better one; most updates."""
+N_WATCHED = 600  # validation questions that are asked on the way
+Setting = dict[str, Any]
+
+
+class Arm(NamedTuple):
+    """One method."""
+
+    title: str
+    kind: str  # "counted" or "network"
+    grid: list[Setting]
+
+
+ARMS = {
+    "words": Arm(
+        "counted words and pairs of words",
+        "counted",
+        [{"analyzer": "word", "n_gram": 2, "C": c} for c in (0.1, 1.0, 10.0, 100.0)],
+    ),
+    "letters": Arm(
+        "counted letters, up to five",
+        "counted",
+        [{"analyzer": "char", "n_gram": 5, "C": c} for c in (0.1, 1.0, 10.0, 100.0)],
+    ),
+    "scratch": Arm(
+        "the same network from random weights",
+        "network",
+        [{"lr": lr} for lr in (1e-4, 3e-4, 1e-3, 3e-3)],
+    ),
+    "gpt": Arm(
+        "the strong GPT, fine-tuned",
+        "network",
+        [{"lr": lr} for lr in (1e-4, 3e-4, 1e-3, 3e-3)],
+    ),
+}
+
+
+class Outcome(NamedTuple):
+    """The result of one training."""
+
+    validation: float  # accuracy
+    hits: list[int]  # of the test questions, 0 or 1
+    n_steps: int  # 0 = no network
+    cpu_seconds: float
+    first_losses: list[float]
+
+
+class Converged(Exception):
+    """Validation has not improved for so long that the training ends."""
+
+
+class KeepBest(Hook):
+    """Keep the weights with the lowest validation loss, and stop when none lower comes."""
+
+    def __init__(self, evaluate: Callable[[Any], float]) -> None:
+        """Take what gives the validation loss of a model."""
+        self.evaluate = evaluate
+        self.best, self.step = float("inf"), 0
+        self.state: dict[str, Tensor] = {}
+        self.first_losses: list[float] = []
+
+    def after_step(self, run: Run) -> None:
+        """Evaluate when it is time.
+
+        Raises:
+            Converged: PATIENCE evaluations without a lower loss.
+        """
+        if not run.is_due(EVERY):
+            return
+        self.first_losses = run.history.losses[:N_FIRST]
+        with eval_mode(run.model):
+            loss = self.evaluate(run.model)
+        if loss < self.best:
+            self.best, self.step = loss, run.step
+            self.state = {name: value.clone() for name, value in run.model.state_dict().items()}
+        if run.step - self.step >= PATIENCE * EVERY:
+            raise Converged
+
+
+@cache
+def tokenizer() -> CharTokenizer:
+    """Make the characters of the strong GPT."""
+    found = tokenizer_of(BACKBONE)
+    assert isinstance(found, CharTokenizer)
+    return found
+
+
+def new_backbone(name: str, seed: int) -> GPT:
+    """Copy the pre-trained network, or make one of its shape from random weights."""
+    trained = load_model(BACKBONE)[0]
+    torch.manual_seed(500 + seed)
+    model = GPT(trained.config)
+    if name == "gpt":
+        model.load_state_dict(trained.state_dict())
+    return model
+
+
+def encode(texts: Sequence[Question]) -> list[Tensor]:
+    """Encode texts as the GPT met them, with a line break before; what is too long is cut."""
+    return [tokenizer().encode("\n" + question.text)[:MAX_LEN] for question in texts]
+
+
+@torch.no_grad()
+def validation_loss(model: TextClassifier, texts: list[Tensor], labels: Tensor) -> float:
+    """Average the loss over the watched validation questions."""
+    pad_id = tokenizer().pad_id
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = in_batches(model, texts, pad_id=pad_id)
+    return nn.functional.cross_entropy(logits.float(), labels).item()
+
+
+def run_network(name: str, task: str, setting: Setting, n: int, seed: int, n_test: int) -> Outcome:
+    """Fine-tune a network on n labels until the validation loss no longer falls."""
+    train, watched, test = (
+        questions(task, split, size)
+        for split, size in (("train", None), ("validation", N_WATCHED), ("test", n_test))
+    )
+    chosen = [train[i] for i in draw_nested(len(train), n, 9000 + seed)]
+    torch.manual_seed(seed)
+    model = TextClassifier(new_backbone(name, seed), 2, pooling="mean")
+    pad_id = tokenizer().pad_id
+    loss = InBfloat16(
+        classification_loss(
+            encode(chosen), [q.label for q in chosen], batch_size=BATCH_SIZE, pad_id=pad_id
+        )
+    )
+    texts, labels = encode(watched), torch.tensor([q.label for q in watched])
+    keeper = KeepBest(lambda model: validation_loss(model, texts, labels))
+    started = time.process_time()
+    optim = OptimConfig(
+        lr=setting["lr"], n_warmup=min(25, MAX_STEPS), final_lr=1.0, weight_decay=0.01
+    )
+    with suppress(Converged):
+        fit(model, loss, optim, n_steps=MAX_STEPS, hooks=[keeper],
+            generator=Generator().manual_seed(8000 + seed))  # fmt: skip
+    seconds = time.process_time() - started
+    model.load_state_dict(keeper.state)
+    with torch.autocast("cpu", torch.bfloat16):
+        known = predict_classes(model, texts, pad_id=pad_id) == labels
+        answers = predict_classes(model, encode(test), pad_id=pad_id)
+    hits = answers == torch.tensor([q.label for q in test])
+    accuracy = known.float().mean().item()
+    return Outcome(accuracy, hits.int().tolist(), keeper.step, seconds, keeper.first_losses)
+
+
+def run_counted(task: str, setting: Setting, n: int, seed: int, n_test: int) -> Outcome:
+    """Fit logistic regression on counted words or letters."""
+    train, watched, test = (
+        questions(task, split, size)
+        for split, size in (("train", None), ("validation", N_WATCHED), ("test", n_test))
+    )
+    chosen = [train[i] for i in draw_nested(len(train), n, 9000 + seed)]
+    started = time.process_time()
+    words = {"token_pattern": r"\w+|[^\w\s]"} if setting["analyzer"] == "word" else {}
+    vectorizer = TfidfVectorizer(
+        analyzer=setting["analyzer"], ngram_range=(1, setting["n_gram"]), **words
+    )
+    model = make_pipeline(vectorizer, LogisticRegression(C=setting["C"], max_iter=2000))
+    model.fit([q.text for q in chosen], [q.label for q in chosen])
+    seconds = time.process_time() - started
+    hits = [
+        (model.predict([q.text for q in some]) == [q.label for q in some]).astype(int).tolist()
+        for some in (watched, test)
+    ]
+    return Outcome(float(np.mean(hits[0])), hits[1], 0, seconds, [])
+
+
+def run(name: str, task: str, setting: Setting, n: int, seed: int, n_test: int) -> Outcome:
+    """Train a method on n labels; `setting` is one of its arm's grid."""
+    if ARMS[name].kind == "network":
+        return run_network(name, task, setting, n, seed, n_test)
+    return run_counted(task, setting, n, seed, n_test)
+
+
+@cache
+def counted_letters() -> KneserNey:
+    """Fit the counts of letters on the training plays, without labels."""
+    n_special = len(tokenizer().special_ids)
+    plays = load_shakespeare("train")
+    texts = [tokenizer().encode(play.text).numpy() - n_special for play in plays]
+    starts = np.cumsum([0, *map(len, texts[:-1])])
+    model = KneserNey(ORDER, tokenizer().vocab_size - n_special)
+    return model.fit(np.concatenate(texts), starts)
+
+
+def surprise(text: str) -> float:
+    """Score a text, after a line break, by counted letters: nats."""
+    ids = tokenizer().encode("\n" + text).numpy() - len(tokenizer().special_ids)
+    return -float(counted_letters().log_probs(ids)[1:].sum())
+
+
+def mark_rule(text: str) -> float:
+    """Guess "?" when counted letters expect it more than "." behind the sentence."""
+    return surprise(text + ".") - surprise(text + "?")
+
+
+def order_rule(text: str) -> float:
+    """Guess an exchange when the other order surprises counted letters less."""
+    first, second = text[: text.index(" ", _end(text))], text[text.index(" ", _end(text)) + 1 :]
+    return surprise(text) - surprise(f"{second} {first}")
+
+
+def _end(text: str) -> int:
+    """Find the mark that ends the first sentence."""
+    return min(place for mark in ".?!" if (place := text.find(mark)) >= 0)
+
+
+def change_rule(text: str) -> float:
+    """Guess another speaker after a question."""
+    return 1.0 if text[_end(text)] == "?" else -1.0
+
+
+def swap_rule(text: str) -> float:
+    """Guess an exchange by the most that undoing one would lower the surprise of letters."""
+    words, here = text.split(), surprise(text)
+    others = (
+        [*words[:i], words[i + 1], words[i], *words[i + 2 :]] for i in range(1, len(words) - 2)
+    )
+    return here - min(surprise(" ".join(other)) for other in others)
+
+
+RULES: dict[str, Callable[[str], float]] = {
+    "mark": mark_rule,
+    "speaker": change_rule,
+    "order": order_rule,
+    "swap": swap_rule,
+}
+"""Scores without labels; which score means 1 is fitted on the validation questions."""
+
+
+def run_rule(task: str, n_test: int) -> tuple[float, float, list[int]]:
+    """Choose the threshold of a rule on the validation questions and ask it the test questions.
+
+    Returns:
+        The threshold, the accuracy on the validation questions, and the hits.
+    """
+    watched, test = questions(task, "validation", N_WATCHED), questions(task, "test", n_test)
+    scores = np.array([RULES[task](q.text) for q in watched])
+    labels = np.array([q.label for q in watched])
+    limits = [-np.inf, *np.unique(scores)]
+    shares = [float(((scores > limit) == labels).mean()) for limit in limits]
+    best = int(np.argmax(shares))
+    hits = [int((RULES[task](q.text) > limits[best]) == q.label) for q in test]
+    return float(limits[best]), shares[best], hits
