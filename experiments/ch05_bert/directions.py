@@ -5,7 +5,9 @@ Writes data/runs/bert_directions.json. Four ways to fill the same single blanks 
 a GPT, a GPT trained on reversed text, the two combined, and a BERT. Two combinations: the product
 P_left P_right / P_unigram, and a linear layer trained on both frozen states, which is nearer to
 ELMo (Peters et al. 2018, arXiv:1802.05365; differs: two LSTMs there, and a softmax shared by the
-directions). `--long` then adds one BERT that makes as many predictions as the left-only model.
+directions). Each way of reading chooses its learning rate among three, on blanks of the validation
+plays and with a seed that is not used again; the reader of reversed text takes that of the other.
+`--long` then adds one BERT that makes as many predictions as the left-only model.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from experiments.ch05_bert.setup import (
     new_model,
     train,
 )
-from experiments.common.records import Clock, rounded, seed_interval, write_run
+from experiments.common.records import N_FIRST, Clock, rounded, seed_interval, write_run
 from pretrain.bert import BERT
 from pretrain.evaluation import cloze_log_probs, left_log_probs, nats_to_bits
 from pretrain.gpt import GPT
@@ -37,6 +39,8 @@ N_BLANKS = 4000
 N_CURVE = 1000
 LONG_STEPS = 13_300  # 0.15 x 13,300 = 1,995: as many predictions as 2,000 causal steps
 EVERY = 200
+RATES = (2e-3, 5e-3, 1e-2)
+TRIAL_SEED = 100
 
 
 def mean_bits(log_probs: Tensor, answers: Tensor) -> float:
@@ -80,17 +84,16 @@ def train_readout(states: Tensor, answers: Tensor, vocab_size: int, seed: int) -
     return readout
 
 
-def run_seed(seed: int, data: dict[str, Any]) -> dict[str, Any]:
-    """Train the three models of one seed and fill the blanks in every way."""
+def make_ways(data: dict[str, Any]) -> dict[str, tuple[Any, Any, Any]]:
+    """Give the three models: class, objective, and how each fills blanks."""
     tokenizer, ids = data["tokenizer"], data["ids"]
-    windows, places, answers = data["blanks"]
     size = {"batch_size": RECIPE["batch_size"], "seq_len": SEQ_LEN}
     special: dict[str, Any] = {
         "mask_id": tokenizer.mask_id,
         "vocab_size": tokenizer.vocab_size,
         "special_ids": tokenizer.special_ids,
     }
-    ways = {
+    return {
         "left": (GPT, CausalLM(ids["train"], **size), left_log_probs),
         "right": (GPT, CausalLM(ids["train"].flip(0), **size), right_log_probs),
         "both": (
@@ -99,8 +102,33 @@ def run_seed(seed: int, data: dict[str, Any]) -> dict[str, Any]:
             lambda m, w, p: cloze_log_probs(m, w, p, mask_id=tokenizer.mask_id),
         ),
     }
-    models, log_probs, curves = {}, {}, {}
-    for name, (kind, loss, fill) in ways.items():
+
+
+def try_rates(data: dict[str, Any]) -> dict[str, list[dict[str, float]]]:
+    """Train one seed of each way at each rate: bits on blanks of the validation plays."""
+    windows, places, answers = data["validation blanks"]
+    tried: dict[str, list[dict[str, float]]] = {}
+    for name, (kind, loss, fill) in make_ways(data).items():
+        for lr in RATES if name != "right" else ():
+            model = new_model(kind, data["tokenizer"].vocab_size, TRIAL_SEED)
+            train(model, loss, seed=TRIAL_SEED, lr=lr)
+            bits = mean_bits(fill(model, windows, places), answers)
+            tried.setdefault(name, []).append({"lr": lr, "validation_bits": bits})
+            print(name, tried[name][-1], flush=True)
+    return tried
+
+
+def best_rate(tried: list[dict[str, float]]) -> float:
+    """Return the rate with the fewest bits."""
+    return min(tried, key=lambda one: one["validation_bits"])["lr"]
+
+
+def run_seed(seed: int, data: dict[str, Any], rates: dict[str, float]) -> dict[str, Any]:
+    """Train the three models of one seed and fill the blanks in every way."""
+    tokenizer = data["tokenizer"]
+    windows, places, answers = data["blanks"]
+    models, log_probs, curves, losses_of = {}, {}, {}, {}
+    for name, (kind, loss, fill) in make_ways(data).items():
         model = new_model(kind, tokenizer.vocab_size, seed)
         few = windows[:N_CURVE], places[:N_CURVE], answers[:N_CURVE]
 
@@ -108,8 +136,10 @@ def run_seed(seed: int, data: dict[str, Any]) -> dict[str, Any]:
             """Bits on the first blanks."""
             return mean_bits(fill(m, few[0], few[1]), few[2])
 
-        history = train(model, loss, seed=seed, evaluate=blank_bits, evaluate_every=EVERY)
-        models[name], curves[name] = model, history.evaluations
+        history = train(
+            model, loss, seed=seed, lr=rates[name], evaluate=blank_bits, evaluate_every=EVERY
+        )
+        models[name], curves[name], losses_of[name] = model, history.evaluations, history.losses
         log_probs[name] = fill(model, windows, places)
     log_probs["product"] = product(log_probs["left"], log_probs["right"], data["unigram"])
     log_probs["unigram"] = data["unigram"].expand_as(log_probs["left"])
@@ -130,6 +160,7 @@ def run_seed(seed: int, data: dict[str, Any]) -> dict[str, Any]:
             for name, lp in log_probs.items()
         },
         "curves": curves,
+        "first_losses": {name: losses[:N_FIRST] for name, losses in losses_of.items()},
     }
 
 
@@ -155,8 +186,9 @@ def add_long_run(seed: int = 0) -> None:
         return mean_bits(filled, answers[:N_CURVE])
 
     history = train(
-        model, loss, seed=seed, n_steps=LONG_STEPS, evaluate=blank_bits, evaluate_every=700
-    )
+        model, loss, seed=seed, n_steps=LONG_STEPS, lr=study["rates"]["both"],
+        evaluate=blank_bits, evaluate_every=700,
+    )  # fmt: skip
     log_probs = cloze_log_probs(model, windows, places, mask_id=tokenizer.mask_id)
     study["long"] = {
         "n_steps": LONG_STEPS,
@@ -184,13 +216,17 @@ def main() -> None:
         "tokenizer": tokenizer,
         "ids": ids,
         "blanks": middle_blanks(ids["test"], N_BLANKS, seed=7),
+        "validation blanks": middle_blanks(ids["validation"], N_BLANKS, seed=9),
         "practice": middle_blanks(ids["train"], 40_000, seed=8),
         "unigram": (counts / counts.sum()).log(),
     }
     results = []
     untrained = new_model(BERT, tokenizer.vocab_size, 0)
+    tried = try_rates(data)
+    rates = {name: best_rate(found) for name, found in tried.items()}
+    rates["right"] = rates["left"]
     for seed in SEEDS:
-        results.append(run_seed(seed, data))
+        results.append(run_seed(seed, data, rates))
         print(seed, results[-1]["bits"], flush=True)
     arms = {
         name: {
@@ -205,7 +241,10 @@ def main() -> None:
         {
             "question": "What is each direction worth on single blanks of unseen plays?",
             "unit": "bits per blank",
-            "recipe": RECIPE,
+            "recipe": {name: value for name, value in RECIPE.items() if name != "lr"},
+            "tried": tried,
+            "rates": rates,
+            "first_losses_nats": results[0]["first_losses"],
             "seeds": list(SEEDS),
             "n_blanks": N_BLANKS,
             "n_curve_blanks": N_CURVE,

@@ -66,6 +66,7 @@ def train(
     *,
     seed: int,
     n_steps: int = N_STEPS,
+    lr: float = RECIPE["lr"],
     evaluate: Callable[[nn.Module], float] | None = None,
     evaluate_every: int = 100,
 ) -> History:
@@ -73,7 +74,7 @@ def train(
     return fit(
         model,
         loss,
-        OptimConfig(lr=RECIPE["lr"], n_warmup=RECIPE["n_warmup"], final_lr=RECIPE["final_lr"]),
+        OptimConfig(lr=lr, n_warmup=RECIPE["n_warmup"], final_lr=RECIPE["final_lr"]),
         n_steps=n_steps,
         generator=torch.Generator().manual_seed(1000 + seed),
         hooks=[Evaluate(evaluate, every=evaluate_every)] if evaluate else [],

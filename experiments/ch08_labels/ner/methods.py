@@ -11,9 +11,7 @@ names would look familiar, which those of an unseen play never do.
 
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,18 +19,17 @@ import torch
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from torch import Generator, Tensor, nn
+from torch import Generator
 
 from experiments.ch07_worldview.questions import TOKENIZER
 from experiments.ch08_labels.method_table import BATCH_SIZE, RATES, RELATIVE
 from experiments.ch08_labels.methods import load_backbone
 from experiments.ch08_labels.ner.data import Plan
 from experiments.ch08_labels.ner.scoring import Choice, choose_threshold
-from experiments.common.records import N_FIRST
+from experiments.common.early_stopping import KeepBest, fit_until_converged
 from experiments.common.statistics import Array
-from pretrain.evaluation import eval_mode
 from pretrain.t5 import T5
-from pretrain.training import Hook, OptimConfig, Run, fit
+from pretrain.training import OptimConfig
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.corpora.scenes import normalise_word
 from pretrain_lab.finetuning.token_classification import (
@@ -78,38 +75,6 @@ class Outcome(NamedTuple):
     first_losses: list[float]  # of the first steps of a network, in nats
 
 
-class Converged(Exception):
-    """Validation has not improved for so long that the training ends."""
-
-
-class KeepBest(Hook):
-    """Score the validation plays now and then, keep the best weights, and stop when none come."""
-
-    def __init__(self, evaluate: Callable[[nn.Module], Choice]) -> None:
-        """Keep what gives the threshold and F1 of a model."""
-        self.evaluate = evaluate
-        self.best, self.step = Choice(0.0, -1.0), 0
-        self.state: dict[str, Tensor] = {}
-        self.first_losses: list[float] = []
-
-    def after_step(self, run: Run) -> None:
-        """Evaluate when it is time, also at the end.
-
-        Raises:
-            Converged: PATIENCE evaluations without a better one.
-        """
-        if not run.is_due(EVERY):
-            return
-        self.first_losses = run.history.losses[:N_FIRST]
-        with eval_mode(run.model):
-            found = self.evaluate(run.model)
-        if found.f1 > self.best.f1:
-            self.best, self.step = found, run.step
-            self.state = {name: value.clone() for name, value in run.model.state_dict().items()}
-        if run.step >= MIN_STEPS and run.step - self.step >= PATIENCE * EVERY:
-            raise Converged
-
-
 def run(arm: Arm, setting: Setting, n: int, seed: int, plan: Plan) -> Outcome:
     """Train a method on n labelled passages until validation no longer improves.
 
@@ -128,20 +93,22 @@ def run(arm: Arm, setting: Setting, n: int, seed: int, plan: Plan) -> Outcome:
         pad_id=TOKENIZER.pad_id,
     )
     started = time.process_time()
-    keeper = KeepBest(
-        lambda model: choose_threshold(read(model, plan, "validation"), plan.passages("validation"))
-    )
+    keeper = KeepBest(partial(judge, plan), EVERY, PATIENCE, MIN_STEPS)
     optim = OptimConfig(
         lr=setting["lr"], n_warmup=min(100, plan.max_steps), final_lr=1.0, weight_decay=0.01,
         relative_lr=isinstance(model.backbone, T5),
     )  # fmt: skip
     generator = Generator().manual_seed(8000 + seed)
-    with suppress(Converged):
-        fit(model, loss, optim, n_steps=plan.max_steps, generator=generator, hooks=[keeper])
+    fit_until_converged(model, loss, optim, keeper, max_steps=plan.max_steps, generator=generator)
     seconds = time.process_time() - started
-    model.load_state_dict(keeper.state)
     found = {split: read(model, plan, split) for split in ("validation", "test")}
-    return Outcome(found, keeper.best, keeper.step, seconds, keeper.first_losses)
+    return Outcome(found, keeper.found, keeper.step, seconds, keeper.first_losses)
+
+
+def judge(plan: Plan, model: Any) -> tuple[float, Choice]:
+    """Choose the threshold of a model on the validation plays: its F1, and both together."""
+    choice = choose_threshold(read(model, plan, "validation"), plan.passages("validation"))
+    return choice.f1, choice
 
 
 def read(model: Any, plan: Plan, split: str) -> list[Array]:

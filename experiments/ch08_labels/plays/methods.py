@@ -7,25 +7,24 @@ rates tuned for each; both learn until validation no longer improves.
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from experiments.book_models.character_models import tokenizer_of
 from experiments.ch08_labels.data import draw_nested
 from experiments.ch08_labels.plays.data import MAX_LEN, Question, questions
+from experiments.common.early_stopping import KeepBest, fit_until_converged
 from experiments.common.mixed_precision import InBfloat16
-from experiments.common.records import N_FIRST
-from pretrain.evaluation import eval_mode
 from pretrain.gpt import GPT
-from pretrain.training import Hook, OptimConfig, Run, fit
+from pretrain.training import OptimConfig
 from pretrain_lab.baselines.kneser_ney import KneserNey
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
@@ -88,38 +87,6 @@ class Outcome(NamedTuple):
     first_losses: list[float]
 
 
-class Converged(Exception):
-    """Validation has not improved for so long that the training ends."""
-
-
-class KeepBest(Hook):
-    """Keep the weights with the lowest validation loss, and stop when none lower comes."""
-
-    def __init__(self, evaluate: Callable[[Any], float]) -> None:
-        """Take what gives the validation loss of a model."""
-        self.evaluate = evaluate
-        self.best, self.step = float("inf"), 0
-        self.state: dict[str, Tensor] = {}
-        self.first_losses: list[float] = []
-
-    def after_step(self, run: Run) -> None:
-        """Evaluate when it is time.
-
-        Raises:
-            Converged: PATIENCE evaluations without a lower loss.
-        """
-        if not run.is_due(EVERY):
-            return
-        self.first_losses = run.history.losses[:N_FIRST]
-        with eval_mode(run.model):
-            loss = self.evaluate(run.model)
-        if loss < self.best:
-            self.best, self.step = loss, run.step
-            self.state = {name: value.clone() for name, value in run.model.state_dict().items()}
-        if run.step - self.step >= PATIENCE * EVERY:
-            raise Converged
-
-
 @cache
 def tokenizer() -> CharTokenizer:
     """Make the characters of the strong GPT."""
@@ -144,12 +111,11 @@ def encode(texts: Sequence[Question]) -> list[Tensor]:
 
 
 @torch.no_grad()
-def validation_loss(model: TextClassifier, texts: list[Tensor], labels: Tensor) -> float:
-    """Average the loss over the watched validation questions."""
-    pad_id = tokenizer().pad_id
+def judge(texts: list[Tensor], labels: Tensor, model: TextClassifier) -> tuple[float, None]:
+    """Average the loss over the watched validation questions; the score is its negative."""
     with torch.autocast("cpu", torch.bfloat16):
-        logits = in_batches(model, texts, pad_id=pad_id)
-    return nn.functional.cross_entropy(logits.float(), labels).item()
+        logits = in_batches(model, texts, pad_id=tokenizer().pad_id)
+    return -F.cross_entropy(logits.float(), labels).item(), None
 
 
 def run_network(name: str, task: str, setting: Setting, n: int, seed: int, n_test: int) -> Outcome:
@@ -168,16 +134,14 @@ def run_network(name: str, task: str, setting: Setting, n: int, seed: int, n_tes
         )
     )
     texts, labels = encode(watched), torch.tensor([q.label for q in watched])
-    keeper = KeepBest(lambda model: validation_loss(model, texts, labels))
+    keeper = KeepBest(partial(judge, texts, labels), EVERY, PATIENCE)
     started = time.process_time()
     optim = OptimConfig(
         lr=setting["lr"], n_warmup=min(25, MAX_STEPS), final_lr=1.0, weight_decay=0.01
     )
-    with suppress(Converged):
-        fit(model, loss, optim, n_steps=MAX_STEPS, hooks=[keeper],
-            generator=Generator().manual_seed(8000 + seed))  # fmt: skip
+    generator = Generator().manual_seed(8000 + seed)
+    fit_until_converged(model, loss, optim, keeper, max_steps=MAX_STEPS, generator=generator)
     seconds = time.process_time() - started
-    model.load_state_dict(keeper.state)
     with torch.autocast("cpu", torch.bfloat16):
         known = predict_classes(model, texts, pad_id=pad_id) == labels
         answers = predict_classes(model, encode(test), pad_id=pad_id)

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The name study: whole names are counted, thresholds tuned, and training ends when it should."""
+"""The name study: whole names are counted and thresholds tuned."""
 
 import numpy as np
 import pytest
-import torch
-from torch import Generator, nn
 
-from experiments.ch08_labels.ner import methods
 from experiments.ch08_labels.ner.scoring import (
     THRESHOLDS,
     Choice,
@@ -15,7 +12,6 @@ from experiments.ch08_labels.ner.scoring import (
     f1,
     mark,
 )
-from pretrain.training import OptimConfig, fit
 from pretrain_lab.tasks.character_ner import NamePassage
 
 
@@ -55,26 +51,3 @@ def test_of_equal_thresholds_the_one_nearest_to_a_half_counts() -> None:
     assert 0.0 in THRESHOLDS
     sure = [scores(0.001, 0.999, 0.001), scores(0.001, 0.001, 0.001)]
     assert choose_threshold(sure, PASSAGES) == Choice(0.0, 1.0)
-
-
-def test_training_ends_when_validation_stops_improving(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The best weights and their step are kept, whatever came after them."""
-    for name, value in (("EVERY", 2), ("PATIENCE", 3), ("MIN_STEPS", 4)):
-        monkeypatch.setattr(methods, name, value)
-    values = iter([0.1, 0.5, 0.4, 0.5, 0.2, 0.9])
-    kept: list[torch.Tensor] = []
-
-    def evaluate(model: nn.Module) -> Choice:
-        """Give the next score."""
-        kept.append(next(model.parameters()).detach().clone())
-        return Choice(0.0, next(values))
-
-    keeper = methods.KeepBest(evaluate)
-    model = nn.Linear(2, 1)
-    with pytest.raises(methods.Converged):
-        fit(
-            model, lambda m, _: m(torch.ones(1, 2)).square().sum(), OptimConfig(lr=0.1),
-            n_steps=100, generator=Generator(), hooks=[keeper],
-        )  # fmt: skip
-    assert (keeper.step, keeper.best.f1, len(kept)) == (4, 0.5, 5)
-    assert torch.equal(keeper.state["weight"], kept[1])
