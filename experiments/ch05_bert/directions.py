@@ -5,7 +5,7 @@ Writes data/runs/bert_directions.json. Four ways to fill the same single blanks 
 a GPT, a GPT trained on reversed text, the two combined, and a BERT. Two combinations: the product
 P_left P_right / P_unigram, and a linear layer trained on both frozen states, which is nearer to
 ELMo (Peters et al. 2018, arXiv:1802.05365; differs: two LSTMs there, and a softmax shared by the
-directions). Each way of reading chooses its learning rate among three, on blanks of the validation
+directions). Each way of reading chooses its learning rate among four, on blanks of the validation
 plays and with a seed that is not used again; the reader of reversed text takes that of the other.
 `--long` then adds one BERT that makes as many predictions as the left-only model.
 """
@@ -39,7 +39,7 @@ N_BLANKS = 4000
 N_CURVE = 1000
 LONG_STEPS = 13_300  # 0.15 x 13,300 = 1,995: as many predictions as 2,000 causal steps
 EVERY = 200
-RATES = (2e-3, 5e-3, 1e-2)
+RATES = (2.5e-3, 5e-3, 1e-2, 2e-2)
 TRIAL_SEED = 100
 
 
