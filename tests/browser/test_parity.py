@@ -16,12 +16,15 @@ from safetensors.numpy import save
 from torch import Generator, Tensor
 from workshop import Workshop, spans_of, unpacked
 
+from pretrain.bert import BERT, BERTConfig
 from pretrain.generation import Sampling
+from pretrain.gpt import GPT, GPTConfig
 from pretrain.objectives import random_windows
 from pretrain.positions import relative_position_bucket
 from pretrain.span_corruption import corrupt_given_spans
-from pretrain_lab.checkpoints import load_model
+from pretrain_lab.checkpoints import load_model, save_model
 from pretrain_lab.corpora.loading import load_shakespeare
+from pretrain_lab.tokenizers.characters import CharTokenizer
 
 NAMES = ("gpt_chars", "bert_chars", "t5_chars")
 N_TEXTS = 30  # of each kind: cut from unseen plays, and drawn at random
@@ -122,6 +125,33 @@ def test_scores_are_those_of_pytorch(workshop: Workshop, unseen: str, name: str)
     assert len(exercises) >= 50
     assert worst <= 1e-4
     assert n_equal == n_places
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "norm"), [(GPT, GPTConfig, "pre"), (BERT, BERTConfig, "pre")]
+)
+def test_rotary_positions_are_those_of_pytorch(workshop: Workshop, kind, config, norm: str):
+    """At once and, for a GPT, in pieces with a cache."""
+    torch.manual_seed(0)
+    tokenizer = CharTokenizer("abcdefg", ("[PAD]", "[MASK]"))
+    sizes = {"d_model": 24, "n_layers": 2, "n_heads": 3, "max_len": 40, "init_std": 0.3}
+    model = kind(config(tokenizer.vocab_size, positions="rotary", norm=norm, **sizes)).eval()
+    file = f"rotary_{kind.__name__}.safetensors"
+    save_model(workshop.folder / file, model, tokenizer, {})
+    ids = torch.randint(0, tokenizer.vocab_size, (40,), generator=Generator().manual_seed(1))
+    with torch.inference_mode():
+        expected = model(ids[None])[0].numpy()
+    script = """async ([file, ids]) => {
+      const { model } = await load(file);
+      const cache = model.makeCache?.();
+      const parts = [0, 7, 8].map((start, n) => ids.slice(start, [7, 8, 40][n]));
+      return [pack(model.forward(ids)),
+        cache ? parts.map((part) => pack(model.forward(part, { cache }))) : []];
+    }"""
+    whole, parts = workshop.run(script, [file, ids.tolist()])
+    assert np.abs(unpacked(whole) - expected).max() <= 1e-4
+    if parts:
+        assert np.abs(np.concatenate([unpacked(p) for p in parts]) - expected).max() <= 1e-4
 
 
 @pytest.mark.parametrize("name", NAMES)

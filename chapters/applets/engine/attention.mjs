@@ -52,6 +52,31 @@ function dot(query, t, key, s, first, length) {
   return sum;
 }
 
+/**
+ * Turn each pair of channels of every head, i and i + K/2, by the position times 10000^(-2i/K).
+ * @param x Queries or keys, (T, H K).
+ * @param {number} nHeads H.
+ * @param {number} nPast Position of the first row.
+ * @returns (T, H K).
+ */
+export function rotate(x, nHeads, nPast) {
+  const [nRows, width] = x.shape;
+  const headWidth = width / nHeads;
+  const half = headWidth / 2;
+  const out = zeros(nRows, width);
+  for (let t = 0; t < nRows; t++) {
+    for (let i = 0; i < half; i++) {
+      const angle = (nPast + t) / 10000 ** (i / half);
+      const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+      for (let a = t * width + i; a < (t + 1) * width; a += headWidth) {
+        out.data[a] = x.data[a] * cos - x.data[a + half] * sin;
+        out.data[a + half] = x.data[a] * sin + x.data[a + half] * cos;
+      }
+    }
+  }
+  return out;
+}
+
 /** Keys and values of the tokens that one attention layer has read. */
 export class KeyValueCache {
   constructor() {

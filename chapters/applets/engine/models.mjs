@@ -5,10 +5,11 @@
  * The weights are those that `pretrain_lab.checkpoints` writes, under the same names; a test
  * compares the scores with PyTorch's. Texts go one at a time, so nothing here has a batch axis.
  */
-import { attend, KeyValueCache } from "./attention.mjs";
+import { attend, KeyValueCache, rotate } from "./attention.mjs";
 import { add, gelu, layerNorm, linear, map, relu, zeros } from "./tensors.mjs";
 
 const ACTIVATIONS = { gelu, relu };
+const POSITIONS = ["learned", "rotary"];
 
 /** May position t look at position s? The answer of GPT, and of BERT. */
 export const causal = (t, s) => s <= t;
@@ -21,8 +22,8 @@ class Encoder {
    * @param {object} options Those of the Python model.
    */
   constructor(weights, options) {
-    if (options.positions !== "learned" || !options.tie_head || options.n_segments) {
-      throw new Error("expected learned positions, a tied head and no segments");
+    if (!POSITIONS.includes(options.positions) || !options.tie_head || options.n_segments) {
+      throw new Error("expected learned or rotary positions, a tied head and no segments");
     }
     this.weights = weights;
     this.options = options;
@@ -35,7 +36,7 @@ class Encoder {
     return this.options.max_len;
   }
 
-  /** Add the vectors of tokens and positions; gives (T, D). */
+  /** Look up the vectors of tokens, and add those of learned positions; gives (T, D). */
   embed(ids, nPast) {
     const { token, position } = this.tables();
     const width = token.shape[1];
@@ -49,7 +50,7 @@ class Encoder {
       }
       for (let i = 0; i < width; i++) {
         x.data[t * width + i] =
-          token.data[id * width + i] + position.data[(nPast + t) * width + i];
+          token.data[id * width + i] + (position?.data[(nPast + t) * width + i] ?? 0);
       }
     });
     return x;
@@ -95,10 +96,13 @@ class Encoder {
   }
 
   attention(name, x, mask, cache, trace) {
-    const [query, newKeys, newValues] = thirds(this.linear(`${name}.qkv`, x));
+    let [query, newKeys, newValues] = thirds(this.linear(`${name}.qkv`, x));
     const nPast = cache ? cache.length : 0;
-    const [key, value] = cache ? cache.append(newKeys, newValues) : [newKeys, newValues];
     const nHeads = this.options.n_heads;
+    if (this.options.positions === "rotary") {
+      [query, newKeys] = [query, newKeys].map((one) => rotate(one, nHeads, nPast));
+    }
+    const [key, value] = cache ? cache.append(newKeys, newValues) : [newKeys, newValues];
     const scale = 1 / Math.sqrt(query.shape[1] / nHeads);
     const bias = (h, t, s) => (mask(nPast + t, s) ? 0 : -Infinity);
     const { mixed, weights } = attend(query, key, value, nHeads, scale, bias);
