@@ -28,13 +28,24 @@ export function linear(x, weight, bias) {
   const [nOut, expected] = weight.shape;
   if (nIn !== expected) throw new Error(`expected rows of ${expected} numbers, got ${nIn}`);
   const out = zeros(nRows, nOut);
-  for (let t = 0; t < nRows; t++) {
-    for (let o = 0; o < nOut; o++) {
+  const [rows, columns, results] = [x.data, weight.data, out.data];
+  const even = nIn - (nIn % 4);
+  for (let o = 0; o < nOut; o++) {
+    for (let t = 0; t < nRows; t++) {
+      const a = t * nIn;
+      const b = o * nIn;
       let sum = bias ? bias.data[o] : 0;
-      for (let i = 0, a = t * nIn, b = o * nIn; i < nIn; i++) {
-        sum += x.data[a + i] * weight.data[b + i];
+      let second = 0;
+      let third = 0;
+      let fourth = 0;
+      for (let i = 0; i < even; i += 4) { // four sums at once: none waits for another
+        sum += rows[a + i] * columns[b + i];
+        second += rows[a + i + 1] * columns[b + i + 1];
+        third += rows[a + i + 2] * columns[b + i + 2];
+        fourth += rows[a + i + 3] * columns[b + i + 3];
       }
-      out.data[t * nOut + o] = sum;
+      for (let i = even; i < nIn; i++) sum += rows[a + i] * columns[b + i];
+      results[t * nOut + o] = sum + second + third + fourth;
     }
   }
   return out;
