@@ -378,10 +378,19 @@ def test_a_wrong_header_is_refused(rounded: Path, entry: dict[str, str]) -> None
         load_quantized(rounded)
 
 
-def test_a_rounded_file_is_not_taken_for_a_full_one(rounded: Path) -> None:
-    """Whole numbers without their scales are no weights."""
-    with pytest.raises(CheckpointError, match=r"Unexpected key.*\.scale"):
-        load_model(rounded)
+def test_load_model_reads_rounded_weights_too(rounded: Path) -> None:
+    """They give the same model either way, and so do those that came with a card."""
+    model, tokenizer = load_model(rounded)
+    expected, _, _ = load_quantized(rounded)
+    assert model.state_dict().keys() == expected.state_dict().keys()
+    for name, value in expected.state_dict().items():
+        assert torch.equal(model.state_dict()[name], value), name
+    carded = rounded.with_name("carded.safetensors")
+    save_model(carded, model, tokenizer, CARD, rounded=True)
+    again, _ = load_model(carded)
+    assert json.loads(carded.with_suffix(".json").read_text()) == CARD
+    for name, value in expected.state_dict().items():
+        assert torch.allclose(again.state_dict()[name], value, atol=1e-6), name
 
 
 def test_a_row_by_hand() -> None:
