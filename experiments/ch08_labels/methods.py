@@ -29,7 +29,7 @@ from experiments.ch08_labels.method_table import (
     Plan,
     Setting,
 )
-from experiments.common.mixed_precision import InBfloat16
+from experiments.common.mixed_precision import FastProducts, fast_products
 from experiments.common.records import N_FIRST
 from pretrain.bert import BERT, BERTConfig
 from pretrain.objectives import Objective
@@ -144,7 +144,7 @@ def run_frozen(arm: Arm, setting: Setting, n: int, seed: int, split: str, plan: 
 
 def answers(arm: Arm, model: TextClassifier, texts: list[Tensor]) -> Tensor:
     """Classify texts, int64 (N,), in the precision in which the arm was trained."""
-    with torch.autocast("cpu", torch.bfloat16, enabled=arm.reader == "published"):
+    with fast_products(enabled=arm.reader == "published"):
         return predict_classes(model, texts, pad_id=pad_id_of(arm))
 
 
@@ -239,7 +239,7 @@ def run_fine_tuned(
         pad_id=pad_id_of(arm),
     )
     if arm.reader == "published":  # in float32 MiniLM and its twin would take most of the time
-        loss = InBfloat16(loss)
+        loss = FastProducts(loss)
     watch = Watch(arm, plan) if (n, split) == (plan.curve["n"], "test") else None
     first = 0.0 if watch is None else watch(model)
     started = time.process_time()

@@ -22,7 +22,7 @@ from experiments.book_models.character_models import tokenizer_of
 from experiments.ch08_labels.data import draw_nested
 from experiments.ch08_labels.plays.data import MAX_LEN, Question, questions
 from experiments.common.early_stopping import KeepBest, fit_until_converged
-from experiments.common.mixed_precision import InBfloat16
+from experiments.common.mixed_precision import FastProducts, fast_products
 from pretrain.gpt import GPT
 from pretrain.training import OptimConfig
 from pretrain_lab.baselines.kneser_ney import KneserNey
@@ -113,7 +113,7 @@ def encode(texts: Sequence[Question]) -> list[Tensor]:
 @torch.no_grad()
 def judge(texts: list[Tensor], labels: Tensor, model: TextClassifier) -> tuple[float, None]:
     """Average the loss over the watched validation questions; the score is its negative."""
-    with torch.autocast("cpu", torch.bfloat16):
+    with fast_products():
         logits = in_batches(model, texts, pad_id=tokenizer().pad_id)
     return -F.cross_entropy(logits.float(), labels).item(), None
 
@@ -128,7 +128,7 @@ def run_network(name: str, task: str, setting: Setting, n: int, seed: int, n_tes
     torch.manual_seed(seed)
     model = TextClassifier(new_backbone(name, seed), 2, pooling="mean")
     pad_id = tokenizer().pad_id
-    loss = InBfloat16(
+    loss = FastProducts(
         classification_loss(
             encode(chosen), [q.label for q in chosen], batch_size=BATCH_SIZE, pad_id=pad_id
         )
@@ -142,7 +142,7 @@ def run_network(name: str, task: str, setting: Setting, n: int, seed: int, n_tes
     generator = Generator().manual_seed(8000 + seed)
     fit_until_converged(model, loss, optim, keeper, max_steps=MAX_STEPS, generator=generator)
     seconds = time.process_time() - started
-    with torch.autocast("cpu", torch.bfloat16):
+    with fast_products():
         known = predict_classes(model, texts, pad_id=pad_id) == labels
         answers = predict_classes(model, encode(test), pad_id=pad_id)
     hits = answers == torch.tensor([q.label for q in test])
