@@ -2,7 +2,9 @@
 """How to corrupt, and how much: fates (BRT-R2) and the masking rate (BRT-R3).
 
 Writes data/runs/bert_corruption.json. Every arm has the recipe of `setup`; only the
-corruption in training differs. All arms are then judged on the same five questions:
+corruption in training differs, and in two arms the number of steps: at 30 % half the steps make as
+many predictions as all of them at 15 %, and at 15 % twice the steps as many as at 30 %. All arms
+are then judged on the same five questions:
 
 blank      one [MASK] in clean text of unseen plays: bits and top-1;
 corrupted  15 % selected, 80/10/10: top-1 and bits at the selected positions;
@@ -12,14 +14,22 @@ probes     ridge regression on frozen states of clean text: which character stan
            vocabulary), and which of the 40 most frequent words starts here.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from experiments.ch05_bert.setup import RECIPE, SEQ_LEN, load_ids, middle_blanks, new_model, train
-from experiments.common.records import Clock, seed_interval, write_run
+from experiments.ch05_bert.setup import (
+    N_STEPS,
+    RECIPE,
+    SEQ_LEN,
+    load_ids,
+    middle_blanks,
+    new_model,
+    train,
+)
+from experiments.common.records import N_FIRST, Clock, seed_interval, write_run
 from pretrain.bert import BERT
 from pretrain.evaluation import cloze_log_probs, masked_log_probs, nats_to_bits
 from pretrain.objectives import IGNORE_INDEX, MaskedLM, corrupt_mlm
@@ -38,10 +48,27 @@ SEEDS = (0, 1, 2)
 N_PROBE_TRAIN, N_PROBE_TEST = 8000, 4000
 
 
-def arms() -> dict[str, tuple[float, float, float]]:
-    """Name every arm: (select_prob, mask_prob, random_prob). 80/10/10 is the 15 % arm of both."""
-    result = {f"fates {name}": (0.15, *fate) for name, fate in FATES.items()}
-    result |= {f"rate {rate:.2f}": (rate, 0.8, 0.1) for rate in RATES if rate != 0.15}
+class Arm(NamedTuple):
+    """How the tokens of a training are corrupted, and for how many steps."""
+
+    select_prob: float
+    mask_prob: float
+    random_prob: float
+    n_steps: int = N_STEPS
+
+
+REFERENCE, HIGHER = "fates 80/10/10", "rate 0.30"
+FEWER, MORE = "half the steps at 0.30", "twice the steps at 0.15"
+EQUAL_PREDICTIONS = {"as many as at 15 %": (FEWER, REFERENCE), "as many as at 30 %": (HIGHER, MORE)}
+"""Pairs of arms, 30 % and 15 %, that make equally many predictions."""
+
+
+def arms() -> dict[str, Arm]:
+    """Name every arm. 80/10/10 is the 15 % arm of both."""
+    result = {f"fates {name}": Arm(0.15, *fate) for name, fate in FATES.items()}
+    result |= {f"rate {rate:.2f}": Arm(rate, 0.8, 0.1) for rate in RATES if rate != 0.15}
+    result[FEWER] = Arm(0.3, 0.8, 0.1, N_STEPS // 2)
+    result[MORE] = Arm(0.15, 0.8, 0.1, 2 * N_STEPS)
     return result
 
 
@@ -173,28 +200,25 @@ def frequent_words(text: str) -> list[str]:
     return sorted(counts, key=lambda word: (-counts[word], word))[:N_WORDS]
 
 
-def run_arm(arm: tuple[float, float, float], seed: int, data: dict[str, Any]) -> dict[str, float]:
-    """Train one model and judge it."""
-    select_prob, mask_prob, random_prob = arm
+def run_arm(arm: Arm, seed: int, data: dict[str, Any]) -> tuple[dict[str, float], list[float]]:
+    """Train one model and judge it; its first losses come with the answers."""
     loss = MaskedLM(
         data["ids"]["train"],
         batch_size=RECIPE["batch_size"],
         seq_len=SEQ_LEN,
-        mlm_probability=select_prob,
-        mask_replace_prob=mask_prob,
-        random_replace_prob=random_prob,
+        mlm_probability=arm.select_prob,
+        mask_replace_prob=arm.mask_prob,
+        random_replace_prob=arm.random_prob,
         **data["special"],
     )
     model = new_model(BERT, data["tokenizer"].vocab_size, seed)
-    train(model, loss, seed=seed)
-    return judge(model, data)
+    history = train(model, loss, seed=seed, n_steps=arm.n_steps)
+    return judge(model, data), history.losses[:N_FIRST]
 
 
-def paired(
-    runs: list[dict[str, float]], reference: list[dict[str, float]], key: str
-) -> list[float]:
-    """Subtract the reference arm's number from an arm's, seed by seed."""
-    return [run[key] - other[key] for run, other in zip(runs, reference, strict=True)]
+def paired(runs: list[dict[str, float]], others: list[dict[str, float]], key: str) -> list[float]:
+    """Subtract another arm's number from an arm's, seed by seed."""
+    return [run[key] - other[key] for run, other in zip(runs, others, strict=True)]
 
 
 def main() -> None:
@@ -202,19 +226,21 @@ def main() -> None:
     clock = Clock()
     data = prepare()
     results: dict[str, list[dict[str, float]]] = {name: [] for name in arms()}
+    first: dict[str, list[float]] = {}
     for n, seed in enumerate(SEEDS, start=1):
         for name, arm in arms().items():
-            results[name].append(run_arm(arm, seed, data))
-            short = {key: round(value, 3) for key, value in results[name][-1].items()}
-            print(name, seed, short, flush=True)
+            answers, losses = run_arm(arm, seed, data)
+            results[name].append(answers)
+            first.setdefault(name, losses)
+            print(name, seed, {key: round(value, 3) for key, value in answers.items()}, flush=True)
         if n > 1:
-            study = summary(results, data) | {"seeds": list(SEEDS[:n])}
+            study = summary(results, data) | {"seeds": list(SEEDS[:n]), "first_losses": first}
             write_run("bert_corruption", study, clock)
 
 
 def summary(results: dict[str, list[dict[str, float]]], data: dict[str, Any]) -> dict[str, Any]:
     """Combine means, intervals and paired differences of all arms."""
-    reference = results["fates 80/10/10"]
+    reference = results[REFERENCE]
     untrained = judge(new_model(BERT, data["tokenizer"].vocab_size, 0).eval(), data)
     return {
         "question": "How should tokens be corrupted, and how many of them?",
@@ -224,14 +250,22 @@ def summary(results: dict[str, list[dict[str, float]]], data: dict[str, Any]) ->
         "n_probe": [N_PROBE_TRAIN, N_PROBE_TEST],
         "probe_words": data["words"],
         "interval": "95 % over seeds, Student's t; differences paired by seed",
-        "reference": "fates 80/10/10",
+        "reference": REFERENCE,
         "arms": {
             name: {
-                "select_prob": arms()[name][0],
+                "select_prob": arms()[name].select_prob,
+                "n_steps": arms()[name].n_steps,
                 **{k: seed_interval([r[k] for r in runs]) for k in runs[0]},
                 "minus_reference": {k: seed_interval(paired(runs, reference, k)) for k in runs[0]},
             }
             for name, runs in results.items()
+        },
+        "equal_predictions": {
+            name: {
+                key: seed_interval(paired(results[higher], results[lower], key))
+                for key in ("blank_bits", "corrupted_bits")
+            }
+            for name, (higher, lower) in EQUAL_PREDICTIONS.items()
         },
         "untrained": untrained,
         "majority": {

@@ -9,6 +9,7 @@ Options --gpt and --bert name other checkpoints, --quick asks a tenth of the que
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -110,7 +111,7 @@ def n_gram_log_probs(model: BidirectionalNGram, windows: Tensor, hidden: Tensor)
 
 
 def choose_n_gram(
-    ids: dict[str, Tensor], vocab_size: int
+    ids: dict[str, Tensor], vocab_size: int, orders: Sequence[tuple[int, int]] = ORDERS
 ) -> tuple[BidirectionalNGram, dict[str, Any]]:
     """Fit the two-sided n-grams and keep the one with the fewest bits on validation blanks."""
     generator = torch.Generator().manual_seed(SEED + 1)
@@ -118,7 +119,7 @@ def choose_n_gram(
     hidden = (torch.arange(SEQ_LEN) == MIDDLE).expand(1000, -1)
     tried: dict[str, float] = {}
     best: tuple[float, BidirectionalNGram] | None = None
-    for order in ORDERS:
+    for order in orders:
         model = BidirectionalNGram(*order, vocab_size).fit(ids["train"].numpy())
         log_probs = n_gram_log_probs(model, windows, hidden)
         value = score(log_probs, windows[:, MIDDLE])["bits"][0]
