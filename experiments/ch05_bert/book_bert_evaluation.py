@@ -4,7 +4,8 @@
 Run `python -m experiments.ch05_bert.book_bert_evaluation` after `book_models.book_bert`. Writes
 data/runs/book_bert.json: single blanks in speeches of the test plays and in review sentences of
 the test films, judged in bits and by the best guesses, against frequencies, a count model that
-reads both sides, and an untrained encoder; and the eight best fillings of some sentences of ours.
+reads both sides, and an untrained encoder; the same four on the forty everyday gaps of
+data/everyday_gaps.toml; and the eight best fillings of some sentences of ours.
 
 A blank hides one token of one text, which may be a word, a piece of a word or a mark.
 
@@ -13,6 +14,7 @@ A blank hides one token of one text, which may be a word, a piece of a word or a
 
 import argparse
 import json
+import tomllib
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,8 +29,9 @@ from pretrain.bert import BERT, BERTConfig
 from pretrain_lab.baselines.bidirectional_ngrams import BidirectionalNGram
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
+from pretrain_lab.paths import ROOT
 from pretrain_lab.pooling import pad
-from pretrain_lab.statistics.intervals import bootstrap_interval
+from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
 SEED = 41
@@ -187,21 +190,70 @@ def _nats(log_probs: Tensor, answers: Tensor) -> Tensor:
     return -log_probs.gather(1, answers[:, None])[:, 0].double()
 
 
+def one_blank(sentence: str, word: str, gap: str, tokenizer: SubwordTokenizer) -> Blanks:
+    """Encode a sentence with one gap, in which a word stands that is to be found.
+
+    Raises:
+        ValueError: The word is not one token.
+    """
+    left, right = (tokenizer.encode(part) for part in sentence.split(gap))
+    answer = tokenizer.encode(word)
+    if len(answer) != 1:
+        raise ValueError(f"expected a word of one token for {sentence!r}, got {word!r}")
+    cls, sep = torch.tensor([tokenizer.cls_id]), torch.tensor([tokenizer.sep_id])
+    return Blanks(torch.cat([cls, left, answer, right, sep])[None], torch.tensor([1 + len(left)]))
+
+
+def judge_everyday(models: dict[str, Any], tokenizer: SubwordTokenizer) -> dict[str, Any]:
+    """Ask every way of filling the forty everyday gaps: the rank of each word, and five guesses.
+
+    `models` are as in `judge_domain`.
+    """
+    gaps = tomllib.loads((ROOT / "data/everyday_gaps.toml").read_text())["gap"]
+    rows: list[dict[str, Any]] = []
+    for gap in gaps:
+        blank = one_blank(gap["text"], gap["word"], "_", tokenizer)
+        ways = {
+            "bert": fill_blanks(models["bert"], blank, tokenizer),
+            "counts": count_log_probs(models["counts"], blank, tokenizer),
+            "unigram": models["unigram"][None],
+            "untrained": fill_blanks(models["untrained"], blank, tokenizer),
+        }
+        own = {name: lp[0, blank.answers] for name, lp in ways.items()}
+        rows.append({
+            **gap,
+            "rank": {name: 1 + int((lp > own[name]).sum()) for name, lp in ways.items()},
+            "top5": {
+                name: [tokenizer.tokens[i] for i in ways[name][0].topk(5).indices.tolist()]
+                for name in ("bert", "counts")
+            },
+        })  # fmt: skip
+    hits = {
+        name: torch.tensor([row["rank"][name] <= 5 for row in rows]).double()
+        for name in rows[0]["rank"]
+    }
+    generator = Generator().manual_seed(0)
+    return {
+        "n": len(rows),
+        "top5": {
+            name: list(wilson_interval(int(found.sum()), len(rows))) for name, found in hits.items()
+        },
+        "bert_minus_counts": list(
+            bootstrap_interval(hits["bert"] - hits["counts"], generator=generator)
+        ),
+        "gaps": rows,
+    }
+
+
 def fill_sentences(model: BERT, tokenizer: SubwordTokenizer) -> list[dict[str, Any]]:
     """Return the eight best fillings of our own sentences, and the rank of the word that fits."""
     filled = []
     for domain, sentence, word in SENTENCES:
-        left, right = (tokenizer.encode(part) for part in sentence.split("___"))
-        answer = tokenizer.encode(word)
-        if len(answer) != 1:
-            raise ValueError(f"expected a word of one token for {sentence!r}, got {word!r}")
-        row = [torch.tensor([tokenizer.cls_id]), left, answer, right]
-        ids = torch.cat([*row, torch.tensor([tokenizer.sep_id])])[None]
-        blank = Blanks(ids, torch.tensor([1 + len(left)]))
+        blank = one_blank(sentence, word, "___", tokenizer)
         log_probs = fill_blanks(model, blank, tokenizer)[0]
         top = log_probs.exp().topk(8)
         best = zip(top.indices.tolist(), top.values.tolist(), strict=True)
-        own = log_probs[answer]
+        own = log_probs[blank.answers]
         filled.append({
             "domain": domain, "sentence": sentence, "word": word, "prob": own.exp().item(),
             "rank": 1 + int((log_probs > own).sum()),
@@ -246,6 +298,7 @@ def main() -> None:
         "domains": {
             d: judge_domain(d, models, tokenizer, plan.n_blanks) for d in ("plays", "reviews")
         },
+        "everyday": judge_everyday(models, tokenizer),
         "sentences": fill_sentences(models["bert"], tokenizer),
     }
     if quick:
