@@ -9,7 +9,8 @@ by [SEP]. A row is [CLS] and what follows the start of a sentence; tokens after 
 [SEP] belong to the second segment, as in BERT's pairs. There is no second objective.
 
 The windows grow: in long ones the model takes thousands of steps to find the neighbours that tell
-most about a blank, and until then it only knows how frequent each token is.
+most about a blank, and until then it only knows how frequent each token is. The weights are stored
+in 8 bits.
 
 `--quick` makes a few steps of each stage, prints the losses and writes nothing.
 """
@@ -29,11 +30,12 @@ from torch import Generator, Tensor, nn
 from experiments.book_models.stages import Stage, shortened, smooth, train_stages
 from experiments.book_models.vocabularies import RECIPES, book_texts
 from experiments.common.arm_cache import ArmCache
+from experiments.common.mixed_precision import FastProducts, fast_precision
 from experiments.common.records import versions
 from experiments.common.special_ids import special_of
 from pretrain.bert import BERT, BERTConfig
 from pretrain.evaluation import nats_to_bits
-from pretrain.objectives import IGNORE_INDEX, MaskedBatch, corrupt_mlm
+from pretrain.objectives import IGNORE_INDEX, MaskedBatch, Objective, corrupt_mlm
 from pretrain.training import History
 from pretrain_lab.checkpoints import save_model
 from pretrain_lab.paths import CHECKPOINTS
@@ -95,6 +97,7 @@ class RowObjective:
     tokenizer: SubwordTokenizer
     seq_len: int
     batch_size: int
+    mlm_probability: float = 0.15
 
     def __call__(self, model: nn.Module, generator: Generator) -> Tensor:
         """Draw rows, corrupt them and score the selected tokens."""
@@ -102,7 +105,9 @@ class RowObjective:
         rows = draw_rows(
             self.text, self.batch_size, self.seq_len, self.tokenizer.cls_id, generator=generator
         )
-        read, labels, _ = corrupt_mlm(rows, generator=generator, **special)
+        read, labels, _ = corrupt_mlm(
+            rows, mlm_probability=self.mlm_probability, generator=generator, **special
+        )
         selected = labels != IGNORE_INDEX
         logits = model(read, segment_ids=segment_ids_of(rows, sep_id), masked_positions=selected)
         return F.cross_entropy(logits, labels[selected])
@@ -155,13 +160,21 @@ def unigram_nats(texts: dict[str, Text], tokenizer: SubwordTokenizer) -> float:
 
 def recipe() -> dict[str, Any]:
     """Return shape and stages as JSON values."""
-    keys = ("n_steps", "lr", "n_warmup", "final_lr")
-    stages = [
-        {"seq_len": stage.seq_len, "batch_size": stage.batch_size,
-         "fit": {key: getattr(stage, key) for key in keys}}
-        for stage in STAGES
-    ]  # fmt: skip
+    usual = Stage._field_defaults
+    stages = []
+    for stage in STAGES:
+        sizes = {"seq_len": stage.seq_len, "batch_size": stage.batch_size}
+        chosen = {k: v for k, v in stage._asdict().items() if k not in sizes}
+        fit = {k: v for k, v in chosen.items() if k not in usual or v != usual[k]}
+        stages.append({**sizes, "fit": fit})
     return {"shape": SHAPE, "stages": stages}
+
+
+def make_loss(text: Text, tokenizer: SubwordTokenizer, stage: Stage) -> Objective:
+    """Return the loss of a stage."""
+    return FastProducts(
+        RowObjective(text, tokenizer, stage.seq_len, stage.batch_size, stage.mlm_probability)
+    )
 
 
 def make_card(
@@ -169,12 +182,15 @@ def make_card(
 ) -> dict[str, Any]:
     """Describe what the model was made from and how it was trained."""
     joined = "\n".join(book_texts("train"))
+    shares = " and then ".join(
+        dict.fromkeys(f"{100 * stage.mlm_probability:.0f} %" for stage in STAGES)
+    )
     return {
         "data": RECIPES[VOCABULARY].data,
         "text_sha256": hashlib.sha256(joined.encode()).hexdigest(),
         "vocabulary": VOCABULARY,
         "n_train_tokens": len(texts["train"].ids),
-        "objective": "masked, 15 % selected, 80/10/10; no next-sentence prediction",
+        "objective": f"masked, {shares} selected, 80/10/10; no next-sentence prediction",
         "seed": SEED,
         "recipe": recipe(),
         "n_parameters": sum(p.numel() for p in model.parameters()),
@@ -183,6 +199,7 @@ def make_card(
         "first_losses_nats": [round(value, 5) for value in history.losses[:20]],
         "validation_loss_nats": [[s, round(v, 5)] for s, v in history.evaluations],
         "validation_rows": "of the stage's own length: do not compare between stages",
+        "precision": str(fast_precision()),
         "cpu_seconds_of_last_session": round(time.process_time()),
         "flaws": "Reads lower case only; knows plays of 1600 and film reviews of 2002.",
         "versions": versions(),
@@ -204,7 +221,7 @@ def main() -> None:
     history = train_stages(
         model,
         shortened(STAGES) if quick else STAGES,
-        lambda stage: RowObjective(texts["train"], tokenizer, stage.seq_len, stage.batch_size),
+        partial(make_loss, texts["train"], tokenizer),
         partial(make_evaluate, texts["validation"], tokenizer),
         cache,
         seed=SEED,
@@ -218,6 +235,7 @@ def main() -> None:
         model,
         tokenizer,
         make_card(model, history, texts, unigram),
+        rounded=True,
     )
     cache.forget()
     last = nats_to_bits(history.evaluations[-1][1])

@@ -2,9 +2,9 @@
 """The book's word-piece BERT on unseen plays and on reviews of unseen films (BRT-R7).
 
 Run `python -m experiments.ch05_bert.book_bert_evaluation` after `book_models.book_bert`. Writes
-data/runs/book_bert.json: single blanks in speeches of the test plays and in review sentences of
-the test films, judged in bits and by the best guesses, against frequencies, a count model that
-reads both sides, and an untrained encoder; the same four on the forty everyday gaps of
+data/runs/book_bert_evaluation.json: single blanks in speeches of the test plays and in review
+sentences of the test films, judged in bits and by the best guesses, against frequencies, a count
+model that reads both sides, and an untrained encoder; the same four on the forty everyday gaps of
 data/everyday_gaps.toml; and the eight best fillings of some sentences of ours.
 
 A blank hides one token of one text, which may be a word, a piece of a word or a mark.
@@ -304,7 +304,7 @@ def main() -> None:
     if quick:
         print(json.dumps(rounded(result, 3), indent=1))
         return
-    write_run("book_bert", result, clock)
+    write_run("book_bert_evaluation", result, clock)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How `text_to_text` scores one model's answers to five tasks, beside simple rules for each."""
+"""How a model's answers to the tasks are scored, beside simple rules for each."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -21,13 +21,14 @@ from experiments.ch06_t5.setup import (
 )
 from pretrain.t5 import T5
 from pretrain_lab.statistics.intervals import wilson_interval
-from pretrain_lab.statistics.rouge import rouge_l, rouge_n
-from pretrain_lab.tasks.text_to_text import GENRES, SENTIMENTS, TASKS, Example
+from pretrain_lab.statistics.rouge import common_len, rouge_l, rouge_n
+from pretrain_lab.tasks.rule_baselines import headings
+from pretrain_lab.tasks.text_to_text import GENRES, SENTIMENTS, TASKS, Example, bare
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 AnswerAll = Callable[[list[Example]], list[str]]
 N_EXAMPLES = 6
-PREFIXES = (*(task.prefix for task in TASKS.values()), "")
+PREFIXES = (*(TASKS[name].prefix for name in ("reverse", "genre", "sentiment", "title")), "")
 
 
 def spread(examples: list[Example], n: int) -> list[Example]:
@@ -187,6 +188,150 @@ def judge_titles(
         }
     others = {name: titles for name, titles in ways.items() if name.endswith("_words")}
     return {**result, "examples": shown(answers, examples, **others)}
+
+
+def judge_who(answers: list[str], examples: list[Example]) -> dict[str, Any]:
+    """Compare with rules that do not read the line, and with the one that made the answers."""
+    asked = [text.split("\n\n", 1) for text in texts(examples, TASKS["who"].prefix)]
+    rules: dict[str, list[str]] = {"commonest_name": [], "first_name": [], "name_above": []}
+    known = []
+    for line, context in asked:
+        found = headings(context)
+        names, place = [name for _, name in found], context.index(line)
+        rules["commonest_name"].append(Counter(names).most_common(1)[0][0])
+        rules["first_name"].append(names[0])
+        rules["name_above"].append(max(pair for pair in found if pair[0] < place)[1])
+        known.append(set(names))
+    return {
+        "n": len(examples),
+        "n_groups": len({e.group for e in examples}),
+        "accuracy": {
+            name: clustered(hits(given, examples), examples)
+            for name, given in {"t5": answers, **rules}.items()
+        },
+        "share_no_name": mean([float(a not in n) for a, n in zip(answers, known, strict=True)]),
+        "examples": shown(answers, examples),
+    }
+
+
+class CommonForms:
+    """Writes each word as it was mostly written in training: before the next word, if they met.
+
+    Else as it was mostly written inside a sentence, or at its end.
+    """
+
+    def __init__(self, train: list[Example]) -> None:
+        """Count the forms of each word before each other; None ends a sentence."""
+        self._forms: dict[tuple[str, str | bool | None], Counter[str]] = {}
+        for example in train:
+            written, words = example.target.split(), bare(example.target).split()
+            if len(written) != len(words):  # a dash stands alone, or joins two words
+                continue
+            for form, word, after in zip(written, words, [*words[1:], None], strict=True):
+                for key in (after, after is None):
+                    self._forms.setdefault((word, key), Counter())[form] += 1
+
+    def __call__(self, words: str) -> str:
+        """Restore a sentence: known forms, a capital first, and a mark at the end."""
+        parts = words.split()
+        forms = [self._form(*pair) for pair in zip(parts, [*parts[1:], None], strict=True)]
+        return closed(" ".join(forms))
+
+    def _form(self, word: str, after: str | None) -> str:
+        """Write one word before another."""
+        for key in (after, after is None):
+            if (word, key) in self._forms:
+                return self._forms[word, key].most_common(1)[0][0]
+        return word
+
+
+def closed(sentence: str) -> str:
+    """Begin with a capital, and end with a full stop where no mark ends the sentence."""
+    ended = sentence if sentence[-1] in ".?!" else sentence.rstrip(",;:-") + "."
+    return ended[:1].upper() + ended[1:]
+
+
+def share_restored(answer: str, target: str) -> float:
+    """Return the share of written words, marks and capitals with them, that an answer has right.
+
+    The longest sequence that both have in this order, over the longer of the two.
+    """
+    a, b = answer.split(), target.split()
+    return common_len(a, b) / max(len(a), len(b), 1)
+
+
+def judge_restorations(
+    answers: list[str], train: list[Example], examples: list[Example]
+) -> dict[str, Any]:
+    """Compare with a capital and a full stop, and with the common form of each word."""
+    asked, forms = texts(examples, TASKS["restore"].prefix), CommonForms(train)
+    ways = {
+        "t5": answers,
+        "common_forms": [forms(text) for text in asked],
+        "capital_and_stop": [closed(text) for text in asked],
+    }
+    shares = {
+        name: [share_restored(a, e.target) for a, e in zip(given, examples, strict=True)]
+        for name, given in ways.items()
+    }
+    gaps = [a - b for a, b in zip(shares["t5"], shares["common_forms"], strict=True)]
+    return {
+        "n": len(examples),
+        "n_groups": len({e.group for e in examples}),
+        "exact": {name: clustered(hits(given, examples), examples) for name, given in ways.items()},
+        "words_right": {name: clustered(values, examples) for name, values in shares.items()},
+        "t5_minus_common_forms": clustered(gaps, examples),
+        "share_other_words": mean(
+            [float(bare(a) != text) for a, text in zip(answers, asked, strict=True)]
+        ),
+        "examples": shown(answers, examples, common_forms=ways["common_forms"]),
+    }
+
+
+def kind_of(answer: str, source: str) -> str:
+    """Name the task whose answers look like this one; "other" for none.
+
+    `source` is the text without its prefix.
+    """
+    letters = answer.split()
+    if answer in SENTIMENTS:
+        return "sentiment"
+    if len(letters) > 1 and all(len(letter) == 1 for letter in letters):
+        return "reverse"
+    if answer.isupper() or answer in {name for _, name in headings(source)}:
+        return "who"
+    return "restore" if answer[:1].isupper() and answer[-1:] in (".", "?", "!") else "other"
+
+
+def judge_kinds(
+    ask_texts: Callable[[list[str]], list[str]],
+    unseen: dict[str, list[Example]],
+    names: Sequence[str],
+    n: int,
+) -> dict[str, Any]:
+    """Put every prefix, and none, before n texts of each task: what kind of answer comes?
+
+    `ask_texts` is a function from sources to answers.
+
+    Returns:
+        For each task's texts and each prefix, the shares of the kinds of answers; and one text of
+        each task with its answers.
+    """
+    shares: dict[str, dict[str, dict[str, float]]] = {}
+    examples = []
+    prefixes = [*(TASKS[name].prefix for name in names), ""]
+    for name in names:
+        some = texts(spread(unseen[name], n), TASKS[name].prefix)
+        answers = {p: ask_texts([p + text for text in some]) for p in prefixes}
+        shares[name] = {}
+        for prefix, given in answers.items():
+            kinds = Counter(kind_of(a, text) for a, text in zip(given, some, strict=True))
+            shares[name][prefix] = {
+                kind: kinds[kind] / len(some) for kind in (*names, "other") if kinds[kind]
+            }
+        row = {prefix: given[0] for prefix, given in answers.items()}
+        examples.append({"text_of": name, "text": some[0], "answers": row})
+    return {"n": n, "shares": shares, "examples": examples}
 
 
 def judge_fill(model: T5, tokenizer: SubwordTokenizer, n: int, *, seed: int) -> dict[str, Any]:

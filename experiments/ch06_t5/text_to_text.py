@@ -68,6 +68,7 @@ WEIGHT_DECAY = 0.01
 MAX_SOURCE_LEN = 112  # tokens; cuts most plots and hardly anything else
 MAX_TARGET_LEN = 24
 PROPORTIONS = {"fill": 0.35, "reverse": 0.15, "genre": 0.15, "sentiment": 0.2, "title": 0.15}
+NAMES = ("reverse", "genre", "sentiment", "title")
 N_ASKED = {"reverse": 1000, "genre": 1200, "sentiment": 2000, "title": 1000}
 """Most questions of each task; there are fewer plots, so all are asked."""
 
@@ -95,8 +96,8 @@ class Plan:
 
 def read_examples(plan: Plan) -> tuple[dict[str, list[Example]], dict[str, list[Example]]]:
     """Load the training examples of each task, and the unseen ones that are asked."""
-    train = {name: task.examples("train") for name, task in TASKS.items()}
-    unseen = {name: task.examples("test") for name, task in TASKS.items()}
+    train = {name: TASKS[name].examples("train") for name in NAMES}
+    unseen = {name: TASKS[name].examples("test") for name in NAMES}
     unseen["genre"] += TASKS["genre"].examples("validation")
     if plan.n_train is not None:
         train = {name: spread(rows, plan.n_train) for name, rows in train.items()}
@@ -172,7 +173,7 @@ def make_card(arm: str, stages: Any, train: dict[str, list[Example]]) -> dict[st
         "weight_decay": WEIGHT_DECAY,
         "relative_lr": True,
         "proportions": PROPORTIONS,
-        "prefixes": {"fill": "", **{name: task.prefix for name, task in TASKS.items()}},
+        "prefixes": {"fill": "", **{name: TASKS[name].prefix for name in NAMES}},
         "max_source_len": MAX_SOURCE_LEN,
         "n_train_examples": {name: len(rows) for name, rows in train.items()},
     }

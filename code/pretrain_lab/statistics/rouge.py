@@ -45,7 +45,7 @@ def rouge_l(written: str, reference: str) -> Rouge:
     Source: Lin 2004, section 3.1. differs: F1 weighs precision and recall alike.
     """
     a, b = words(written), words(reference)
-    return _scores(_common_len(a, b), len(a), len(b))
+    return _scores(common_len(a, b), len(a), len(b))
 
 
 def _grams(tokens: list[str], n: int) -> Counter[tuple[str, ...]]:
@@ -53,7 +53,7 @@ def _grams(tokens: list[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
 
 
-def _common_len(a: Sequence[str], b: Sequence[str]) -> int:
+def common_len(a: Sequence[str], b: Sequence[str]) -> int:
     """Compute the length of the longest common subsequence, row by row of the usual table."""
     row = [0] * (len(b) + 1)
     for word in a:

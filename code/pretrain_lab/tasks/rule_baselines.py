@@ -145,14 +145,14 @@ def speaker_rules(test: Sequence[SpeakerQuestion]) -> dict[str, float]:
     hits: Counter[str] = Counter()
     drawn = 0.0
     for question in test:
-        headings = _headings(question.context)
-        names = [name for _, name in headings]
+        found = headings(question.context)
+        names = [name for _, name in found]
         line = question.context.index(question.line)
         guesses = {
             "first": names[0],
             "last": names[-1],
             "commonest": Counter(names).most_common(1)[0][0],
-            "above": max(pair for pair in headings if pair[0] < line)[1],
+            "above": max(pair for pair in found if pair[0] < line)[1],
         }
         hits.update(rule for rule, name in guesses.items() if name == question.answer)
         drawn += names.count(question.answer) / len(names)
@@ -160,7 +160,7 @@ def speaker_rules(test: Sequence[SpeakerQuestion]) -> dict[str, float]:
     return {**shares, "drawn": drawn / len(test)}
 
 
-def _headings(context: str) -> list[tuple[int, str]]:
+def headings(context: str) -> list[tuple[int, str]]:
     """List the headings of a context: place and name."""
     found = re.finditer(r"(?:^|\n\n)([^:\n]+):\n", context)
     return [(match.start(1), match[1]) for match in found]

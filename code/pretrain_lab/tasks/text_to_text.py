@@ -7,7 +7,10 @@ Paper: Raffel et al. 2020 (arXiv:1910.10683), section 2.4 and appendix D.
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
+
+from torch import Generator
 
 from pretrain_lab.corpora.loading import (
     SPLITS,
@@ -16,6 +19,7 @@ from pretrain_lab.corpora.loading import (
     load_reviews,
     load_shakespeare,
 )
+from pretrain_lab.tasks.speakers import read_speakers
 
 GENRES = {
     "comedies": "comedy", "histories": "history", "problems": "problem", "roman": "roman",
@@ -25,6 +29,9 @@ GENRES = {
 SENTIMENTS = ("rotten", "fresh")
 """The word for each label of `load_reviews`."""
 PASSAGE_LEN = 50
+SENTENCE_LENS = range(4, 17)
+"""Words of a sentence that is to be restored."""
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 
 
 class Example(NamedTuple):
@@ -97,10 +104,60 @@ def read_titles(split: str) -> Iterator[Example]:
             yield Example(plot.text, plot.film.replace("_", " "), plot.film)
 
 
+def read_who(split: str) -> Iterator[Example]:
+    """Ask who says a line of a scene, given the piece of the scene: a heading is the answer.
+
+    No play is in two splits.
+    """
+    for asked in read_speakers(split, generator=Generator().manual_seed(0)):
+        yield Example(f"{asked.line}\n\n{asked.context}", asked.answer, asked.play)
+
+
+def bare(sentence: str) -> str:
+    """Take capitals and marks away: words of a-z and apostrophes, one blank between two."""
+    return " ".join(re.sub(r"[^a-z']+", " ", sentence.lower()).split())
+
+
+@cache
+def _sentences() -> dict[str, list[tuple[str, str]]]:
+    """List the sentences that stand on one line of a speech, with their play, by split.
+
+    A sentence that two splits have, whatever its marks, is left out.
+    """
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for split in SPLITS:
+        found[split] = {
+            bare(sentence): (sentence, play.slug)
+            for play in load_shakespeare(split)
+            for speech in play.speeches
+            for sentence in _SENTENCE_END.split(speech.text)
+            if "\n" not in sentence
+            and len(bare(sentence).split()) in SENTENCE_LENS
+            and re.fullmatch(r"[A-Z].*[.?!]", sentence)
+        }
+    own = {
+        split: found[split].keys() - {k for s in SPLITS if s != split for k in found[s]}
+        for split in SPLITS
+    }
+    return {s: [pair for key, pair in found[s].items() if key in own[s]] for s in SPLITS}
+
+
+def read_restorations(split: str) -> Iterator[Example]:
+    """Ask for a sentence of a play with its capitals and marks, given its bare words.
+
+    Only sentences on one line: a new line of verse has a capital that no rule of grammar gives.
+    No play and no sentence is in two splits.
+    """
+    for sentence, play in _sentences()[split]:
+        yield Example(bare(sentence), sentence, play)
+
+
 TASKS = {
     "reverse": Task("reverse: ", read_reversals),
     "genre": Task("genre: ", read_genres),
     "sentiment": Task("sentiment: ", read_sentiments),
     "title": Task("title: ", read_titles),
+    "who": Task("who: ", read_who),
+    "restore": Task("restore: ", read_restorations),
 }
 """The supervised tasks. Span filling needs no prefix: the sentinels ask for it."""

@@ -7,7 +7,15 @@ from functools import cache
 import pytest
 
 from pretrain_lab.corpora.loading import SPLITS, load_plots, load_reviews, load_shakespeare
-from pretrain_lab.tasks.text_to_text import GENRES, PASSAGE_LEN, SENTIMENTS, TASKS, Example
+from pretrain_lab.tasks.text_to_text import (
+    GENRES,
+    PASSAGE_LEN,
+    SENTENCE_LENS,
+    SENTIMENTS,
+    TASKS,
+    Example,
+    bare,
+)
 
 
 @cache
@@ -94,3 +102,22 @@ def test_unknown_split_is_refused(name: str) -> None:
     """A misspelled split gives an error, not an empty list."""
     with pytest.raises(ValueError, match="expected a split from"):
         TASKS[name].examples("dev")
+
+
+def test_restorations_lose_capitals_and_marks_only() -> None:
+    """The words of source and target are the same, in the same order."""
+    assert bare("Nay,--I'll not!  O, THAT'S Rome...") == "nay i'll not o that's rome"
+    for example in examples_of("restore", "test"):
+        words = example.source.removeprefix("restore: ")
+        assert bare(example.target) == words
+        assert len(words.split()) in SENTENCE_LENS
+        assert example.target[0].isupper()
+        assert example.target[-1] in ".?!"
+
+
+def test_who_speaks_is_answered_by_a_heading() -> None:
+    """The line stands in the piece of the scene, and its speaker is named there."""
+    for example in examples_of("who", "test"):
+        line, context = example.source.removeprefix("who: ").split("\n\n", 1)
+        assert context.count(line) == 1
+        assert f"{example.target}:\n" in context
