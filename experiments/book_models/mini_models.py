@@ -4,8 +4,8 @@
 Writes data/checkpoints/mini_gpt, mini_bert and mini_t5 (seed 0) with their cards. The models of the
 other seeds are kept in runs/studies/mini_models, where `ch08_labels` looks for them.
 
-Size, recipes and budget are exactly those of `ch07_worldview.three_objectives`; only the text is
-another: the training plays, and the review sentences and plots of the training films. It holds no
+Each is trained for one budget of operations, as those of `ch07_worldview.three_objectives` are, on
+the training plays, and the review sentences and plots of the training films. The text holds no
 label and leaks none: the source has the sentences of one film together, where neighbours agree more
 often than chance, so the sentences are shuffled. Films of the validation and test splits are left
 out. Every text ends with [SEP].
@@ -29,19 +29,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from experiments.ch07_worldview.contest import N_WARMUP, NOISE, Contest, make_loss, totals
 from experiments.ch07_worldview.questions import SEQ_LEN, TOKENIZER
-from experiments.ch07_worldview.three_objectives import (
-    BUDGET,
-    N_WARMUP,
-    NOISE,
-    RECIPES,
-    SHAPE,
-    fit_stage,
-    make_loss,
-    new_model,
-    planned_stages,
-    totals,
-)
 from experiments.common.arm_cache import ArmCache
 from experiments.common.records import rounded, versions
 from pretrain.evaluation import eval_mode
@@ -56,6 +45,35 @@ from pretrain_lab.corpora.loading import (
 from pretrain_lab.paths import CHECKPOINTS
 
 SEEDS = (0, 1, 2)
+# A T5 of two blocks and two has four attention layers in self-attention and two in
+# cross-attention; with d_ff = 3 D its matrices are exactly as large as those of four blocks of 4 D.
+RECIPES: dict[str, dict[str, Any]] = {
+    "gpt": {
+        "options": {"n_layers": 4, "max_len": SEQ_LEN, "norm": "pre", "init_std": 0.05},
+        "weight_decay": 0.1,
+        "stages": [
+            {"seq_len": 64, "batch_size": 32, "share": 1.0, "lr": 1e-2, "final_lr": 0.02},
+        ],
+    },
+    "bert": {
+        "options": {"n_layers": 4, "max_len": SEQ_LEN, "norm": "post", "init_std": 0.05},
+        "weight_decay": 0.1,
+        "stages": [
+            {"seq_len": 16, "batch_size": 128, "share": 0.25, "lr": 3e-3, "final_lr": 0.5},
+            {"seq_len": 64, "batch_size": 32, "share": 0.75, "lr": 3e-3, "final_lr": 0.02},
+        ],
+    },
+    "t5": {
+        "options": {"n_layers": 2, "d_ff": 288},
+        "relative_lr": True,
+        "weight_decay": 0.01,
+        "stages": [
+            {"seq_len": 16, "batch_size": 128, "share": 0.25, "lr": 4e-2, "final_lr": 0.5},
+            {"seq_len": 64, "batch_size": 32, "share": 0.75, "lr": 4e-2, "final_lr": 0.02},
+        ],
+    },
+}
+CONTEST = Contest({"d_model": 96, "n_heads": 4}, RECIPES, budget=1.2e13)
 NAMES = tuple(RECIPES)
 N_BATCHES = 20  # of the loss on unseen films
 
@@ -116,7 +134,7 @@ def unseen_ids() -> Tensor:
 def digest(name: str) -> str:
     """Hash text and recipe of a model to ten characters."""
     ids = hashlib.sha256(training_ids().numpy().tobytes()).hexdigest()
-    parts = [SHAPE, RECIPES[name], NOISE, BUDGET, N_WARMUP, ids]
+    parts = [CONTEST.shape, RECIPES[name], NOISE, CONTEST.budget, N_WARMUP, ids]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:10]
 
 
@@ -136,16 +154,16 @@ def is_made(name: str, seed: int) -> bool:
     return path.exists() and json.loads(card.read_text())["digest"] == digest(name)
 
 
-def train(name: str, seed: int, budget: float = BUDGET) -> tuple[Any, dict[str, Any]]:
-    """Train one model for a budget of operations.
+def train(name: str, seed: int, share: float = 1.0) -> tuple[Any, dict[str, Any]]:
+    """Train one model for a share of the budget.
 
     Returns:
         The model; its mean loss of the last 100 steps, its loss on unseen films, CPU-seconds.
     """
-    model, generator = new_model(name, seed), Generator().manual_seed(2000 + seed)
+    model, generator = CONTEST.new_model(name, seed), Generator().manual_seed(2000 + seed)
     started, losses = time.process_time(), []
-    for stage in planned_stages(name, budget):
-        losses += fit_stage(name, model, training_ids(), stage, generator).losses
+    for stage in CONTEST.stages(name, share):
+        losses += CONTEST.fit_stage(name, model, training_ids(), stage, generator).losses
     seconds = time.process_time() - started
     last = sum(losses[-100:]) / len(losses[-100:])
     found = {"train_loss_nats": last, "unseen_loss_nats": unseen_loss(name, model)}
@@ -174,8 +192,8 @@ def make_card(name: str, seed: int, model: Any, found: dict[str, Any]) -> dict[s
         "study": f"experiments/book_models/mini_models.py, seed {seed}",
         "digest": digest(name),
         "recipe": RECIPES[name],
-        "plan": planned_stages(name, BUDGET),
-        "totals": totals(planned_stages(name, BUDGET)),
+        "plan": CONTEST.stages(name),
+        "totals": totals(CONTEST.stages(name)),
         "n_parameters": sum(p.numel() for p in model.parameters()),
         **found,
         "unseen_text": "reviews and plots of validation films; losses of two objectives differ",
@@ -193,7 +211,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         for name in options.only:
-            print(name, rounded(train(name, 0, BUDGET / 1000)[1], 3), flush=True)
+            print(name, rounded(train(name, 0, 1 / 1000)[1], 3), flush=True)
         return
     for seed in options.seeds:
         for name in options.only:

@@ -5,30 +5,23 @@ Writes data/runs/three_objectives.json, and for seed 0 the weights worldview_gpt
 and worldview_t5 with their cards to data/checkpoints.
 
 Every model is trained on the same plays with the same number of floating-point operations
-(`pretrain_lab.scaling.flops`: forward and backward, the head where something is predicted). A step
-costs the three differently, so they take different numbers of steps. Each objective has its own
-recipe (place of the norm, initial weights, learning rate, short windows first), chosen on the
-validation plays; to train all with one recipe would be to choose a winner. Their own losses answer
-three different questions and are not comparable. What is compared: blanks and spans of the test
-plays (`questions`) and frozen probes (`probes`), the same ones for all.
+(`contest`). Each objective chooses its recipe from the same kinds of them: three learning rates,
+each with short windows for the first quarter of the operations or without, tried with a tenth of
+the budget and a seed that is not used again, by the model's own loss on the validation plays; to
+train all with one recipe would be to choose a winner. Their own losses answer three different
+questions and are not comparable. What is compared: blanks and spans of the test plays (`questions`)
+and frozen probes (`probes`), the same ones for all.
 
-A finished run (one model, one seed) is kept until the record is written, so a killed study goes
-on, and two processes may train different seeds:
+A finished trial or run is kept until the record is written, so a killed study goes on:
 
-    python -m experiments.ch07_worldview.three_objectives --seeds 0 2 4 &
-    python -m experiments.ch07_worldview.three_objectives --seeds 1 3; wait
-    python -m experiments.ch07_worldview.three_objectives              # trains what is missing,
-    writes the record
+    python -m experiments.ch07_worldview.three_objectives    # about 6 CPU-hours
 
-`--only gpt` trains one objective; `--tune` prints its curve on the validation plays and stores
-nothing; `--quick` tries everything in some 40 seconds and stores nothing. A stage may have its own
-`n_warmup` and, for T5, its own `noise`, such as {"mean_noise_span_length": 2.0}.
+`--quick` tries everything briefly and stores nothing.
 """
 
 import argparse
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -36,6 +29,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
+from experiments.ch07_worldview.contest import N_WARMUP, NOISE, Contest, make_loss, totals
 from experiments.ch07_worldview.probes import (
     N_SENTENCES,
     Task,
@@ -47,8 +41,6 @@ from experiments.ch07_worldview.questions import (
     MIDDLE,
     SEQ_LEN,
     SPAN_LEN,
-    SPANS,
-    SPECIAL,
     TOKENIZER,
     Numbers,
     answer_bits,
@@ -70,65 +62,58 @@ from experiments.ch07_worldview.record import (
     over_items,
 )
 from experiments.common.arm_cache import ArmCache
-from experiments.common.records import rounded, seed_interval, versions
-from pretrain.bert import BERT, BERTConfig
+from experiments.common.records import N_FIRST, rounded, seed_interval, versions
 from pretrain.evaluation import eval_mode
-from pretrain.gpt import GPT, GPTConfig
-from pretrain.objectives import CausalLM, MaskedLM, Objective, SpanCorruptionLM
-from pretrain.span_corruption import SpanCorruption, count_spans
-from pretrain.t5 import T5, T5Config
-from pretrain.training import Evaluate, History, OptimConfig, fit
 from pretrain_lab.checkpoints import load_model, save_model
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.paths import CHECKPOINTS
-from pretrain_lab.scaling.flops import TRAINING, bert_flops, gpt_flops, t5_flops
 
-SEEDS = (0, 1, 2, 3, 4)
-BUDGET = 1.2e13  # operations of one training
+SEEDS = (0, 1, 2)
+TRIAL_SEED, TRIAL_SHARE = 100, 0.1
+BUDGET = 1.2e14  # operations of one training
 N_POINTS = 10  # of each curve
-NOISE: dict[str, dict[str, Any]] = {
-    "bert": {"mlm_probability": 0.15}, "t5": {"noise_density": 0.15}
-}  # fmt: skip
-SHAPE = {"d_model": 96, "n_heads": 4}
+SHAPE = {"d_model": 160, "n_heads": 5, "dropout": 0.1}  # the text is read about ten times
 # A T5 of two blocks and two has four attention layers in self-attention and two in
 # cross-attention; with d_ff = 3 D its matrices are exactly as large as those of four blocks of 4 D.
-RECIPES: dict[str, dict[str, Any]] = {
+OWN: dict[str, dict[str, Any]] = {
     "gpt": {
         "options": {"n_layers": 4, "max_len": SEQ_LEN, "norm": "pre", "init_std": 0.05},
         "weight_decay": 0.1,
-        "stages": [
-            {"seq_len": 64, "batch_size": 32, "share": 1.0, "lr": 1e-2, "final_lr": 0.02},
-        ],
     },
     "bert": {
-        "options": {"n_layers": 4, "max_len": SEQ_LEN, "norm": "post", "init_std": 0.05},
+        "options": {"n_layers": 4, "max_len": SEQ_LEN, "norm": "pre", "init_std": 0.05},
         "weight_decay": 0.1,
-        "stages": [
-            {"seq_len": 16, "batch_size": 128, "share": 0.25, "lr": 3e-3, "final_lr": 0.5},
-            {"seq_len": 64, "batch_size": 32, "share": 0.75, "lr": 3e-3, "final_lr": 0.02},
-        ],
     },
     "t5": {
-        "options": {"n_layers": 2, "d_ff": 288},
+        "options": {"n_layers": 2, "d_ff": 480},
         "relative_lr": True,
         "weight_decay": 0.01,
-        "stages": [
-            {"seq_len": 16, "batch_size": 128, "share": 0.25, "lr": 4e-2, "final_lr": 0.5},
-            {"seq_len": 64, "batch_size": 32, "share": 0.75, "lr": 4e-2, "final_lr": 0.02},
-        ],
     },
 }
-N_WARMUP = 100  # steps at the start of each stage
-CLASSES: dict[str, tuple[Any, Any]] = {
-    "gpt": (GPT, GPTConfig), "bert": (BERT, BERTConfig), "t5": (T5, T5Config)
+RATES: dict[str, tuple[float, ...]] = {
+    "gpt": (2.5e-3, 5e-3, 1e-2), "bert": (2.5e-3, 5e-3, 1e-2), "t5": (2e-2, 4e-2, 8e-2)
 }  # fmt: skip
+
+
+def recipe_of(name: str, lr: float, *, short_windows: bool) -> dict[str, Any]:
+    """Make one of the recipes that a model can choose."""
+    whole = {"seq_len": SEQ_LEN, "batch_size": 32, "share": 1.0, "lr": lr, "final_lr": 0.02}
+    if not short_windows:
+        return {**OWN[name], "stages": [whole]}
+    short = {"seq_len": SEQ_LEN // 4, "batch_size": 128, "share": 0.25, "lr": lr, "final_lr": 0.5}
+    return {**OWN[name], "stages": [short, {**whole, "share": 0.75}]}
+
+
+def contest_of(recipes: Mapping[str, Any]) -> Contest:
+    """Make the contest of some recipes."""
+    return Contest(SHAPE, recipes, BUDGET, fast=True)
 
 
 @dataclass(frozen=True)
 class Plan:
     """How much is trained and asked."""
 
-    budget: float = BUDGET
+    share: float = 1.0  # of the budget
     numbers: Numbers = field(default_factory=Numbers)
     n_whole: int = 150  # blanks for which seed 0 rescores the whole vocabulary
     n_sentences: Mapping[str, int] = field(default_factory=lambda: N_SENTENCES)  # of the probes
@@ -138,7 +123,7 @@ class Plan:
     def quick(cls) -> "Plan":
         """Take a two-thousandth of the budget and ask little."""
         sentences = {"train": 200, "validation": 60, "test": 60}
-        return cls(BUDGET / 2000, Numbers.quick(), 2, sentences, keep=False)
+        return cls(1 / 2000, Numbers.quick(), 2, sentences, keep=False)
 
 
 def load_ids() -> dict[str, Tensor]:
@@ -147,75 +132,6 @@ def load_ids() -> dict[str, Tensor]:
         split: TOKENIZER.encode("\n".join(play.text for play in load_shakespeare(split)))
         for split in ("train", "validation", "test")
     }
-
-
-def new_model(name: str, seed: int) -> Any:
-    """Make an untrained model of the study's size."""
-    torch.manual_seed(seed)
-    model, config = CLASSES[name]
-    return model(config(TOKENIZER.vocab_size, **SHAPE, **RECIPES[name]["options"]))
-
-
-def make_loss(name: str, ids: Tensor, stage: dict[str, Any]) -> Objective:
-    """Return the objective of a model on random windows of a text, as a stage has them."""
-    batch: dict[str, Any] = {key: stage[key] for key in ("batch_size", "seq_len")}
-    if name == "gpt":
-        return CausalLM(ids, **batch)
-    if name == "bert":
-        return MaskedLM(ids, **batch, **NOISE["bert"], **SPECIAL)
-    return SpanCorruptionLM(ids, **batch, spans=SpanCorruption(**noise_of(stage), **SPANS))
-
-
-def noise_of(stage: dict[str, Any]) -> dict[str, Any]:
-    """Return how much of T5's text is corrupted in a stage."""
-    return NOISE["t5"] | stage.get("noise", {})
-
-
-def step_cost(model: Any, stage: dict[str, Any]) -> dict[str, float]:
-    """Return what one step of training costs and yields.
-
-    `stage` has batch_size B, seq_len T in tokens of text, and for T5 its noise. The result has
-    operations (forward and backward), tokens of text read, predictions (of a BERT the expected
-    number; of a T5 with sentinels and end), and predicted tokens of text.
-    """
-    batch_size, seq_len = stage["batch_size"], stage["seq_len"]
-    flops: float
-    if isinstance(model, GPT):
-        predictions = text = float(seq_len)
-        flops = gpt_flops(model, seq_len)
-    elif isinstance(model, BERT):
-        predictions = text = NOISE["bert"]["mlm_probability"] * seq_len
-        none, one = (bert_flops(model, seq_len, n) for n in (0, 1))
-        flops = none + text * (one - none)
-    else:
-        n_noise, n_spans = count_spans(seq_len, **noise_of(stage))
-        predictions, text = n_noise + n_spans + 2, float(n_noise)  # a sentinel and the end
-        flops = t5_flops(model, seq_len - n_noise + n_spans + 1, n_noise + n_spans + 2)
-    return {
-        "flops": TRAINING * batch_size * flops,
-        "tokens_read": batch_size * seq_len,
-        "predictions": batch_size * predictions,
-        "text_predictions": batch_size * text,
-    }
-
-
-def planned_stages(name: str, budget: float) -> list[dict[str, Any]]:
-    """Turn shares of the budget, in operations, into steps; add the cost of a step to each."""
-    model = new_model(name, 0)
-    stages = []
-    for stage in RECIPES[name]["stages"]:
-        cost = step_cost(model, stage)
-        n_steps = max(1, round(stage["share"] * budget / cost["flops"]))
-        stages.append({**stage, "n_steps": n_steps, "cost": cost})
-    return stages
-
-
-def totals(stages: list[dict[str, Any]]) -> dict[str, float]:
-    """Add up steps, operations, tokens and predictions of all stages."""
-    found = {"steps": float(sum(stage["n_steps"] for stage in stages))}
-    for key in ("flops", "tokens_read", "predictions", "text_predictions"):
-        found[key] = sum(stage["n_steps"] * stage["cost"][key] for stage in stages)
-    return found
 
 
 class Curve:
@@ -237,51 +153,24 @@ class Curve:
         return value
 
 
-def fit_stage(
-    name: str,
-    model: Any,
-    ids: Tensor,
-    stage: dict[str, Any],
-    generator: Generator,
-    *,
-    evaluate: Callable[[nn.Module], float] | None = None,
-    evaluate_every: int = 1,
-) -> History:
-    """Train a model for one stage of `planned_stages` on tokens, int64 (N,).
-
-    `generator` draws windows and corruption; `evaluate` and `evaluate_every` are as in `fit`.
-    """
-    return fit(
-        model,
-        make_loss(name, ids, stage),
-        OptimConfig(
-            lr=stage["lr"],
-            n_warmup=min(stage.get("n_warmup", N_WARMUP), stage["n_steps"] // 4),
-            final_lr=stage["final_lr"],
-            weight_decay=RECIPES[name]["weight_decay"],
-            relative_lr=RECIPES[name].get("relative_lr", False),
-        ),
-        n_steps=stage["n_steps"],
-        generator=generator,
-        hooks=[Evaluate(evaluate, every=evaluate_every)] if evaluate else [],
-    )
-
-
-def train(name: str, seed: int, ids: dict[str, Tensor], plan: Plan) -> tuple[Any, Any]:
+def train(
+    contest: Contest, name: str, seed: int, ids: dict[str, Tensor], plan: Plan
+) -> tuple[Any, Any]:
     """Train one model for the budget of a plan.
 
     Returns the model; and its curve, losses and CPU-seconds (without the questions).
     """
-    model, generator = new_model(name, seed), Generator().manual_seed(1000 + seed)
-    curve, losses = Curve(ids["test"], plan.numbers), []
+    model, generator = contest.new_model(name, seed), Generator().manual_seed(1000 + seed)
+    curve, losses, first = Curve(ids["test"], plan.numbers), [], list[float]()
     points, done, started = [[0.0, curve(model)]], 0.0, time.process_time()
     curve.seconds = 0.0
-    for stage in planned_stages(name, plan.budget):
+    for stage in contest.stages(name, plan.share):
         curve.reach, step_flops = stage["seq_len"] // 2, stage["cost"]["flops"]
-        history = fit_stage(
+        history = contest.fit_stage(
             name, model, ids["train"], stage, generator, evaluate=curve,
-            evaluate_every=max(1, round(plan.budget / N_POINTS / step_flops)),
+            evaluate_every=max(1, round(plan.share * BUDGET / N_POINTS / step_flops)),
         )  # fmt: skip
+        first = first or history.losses[:N_FIRST]
         points += [[done + step * step_flops, value] for step, value in history.evaluations]
         losses += [
             [done + step * step_flops, _recent(history.losses[:step])]
@@ -290,7 +179,8 @@ def train(name: str, seed: int, ids: dict[str, Tensor], plan: Plan) -> tuple[Any
         done += stage["n_steps"] * step_flops
         print(name, seed, f"{done:.2e}", rounded(points[-1][1], 3), flush=True)
     seconds = time.process_time() - started - curve.seconds
-    return model, {"curve": points, "train_loss": losses, "cpu_seconds": seconds}
+    found = {"curve": points, "train_loss": losses, "first_losses": first, "cpu_seconds": seconds}
+    return model, found
 
 
 def _recent(losses: list[float]) -> float:
@@ -308,30 +198,35 @@ def own_loss(name: str, model: nn.Module, ids: Tensor) -> float:
 
 
 def run(
-    name: str, seed: int, ids: dict[str, Tensor], tasks: dict[str, Task], plan: Plan
+    contest: Contest,
+    name: str,
+    seed: int,
+    ids: dict[str, Tensor],
+    tasks: dict[str, Task],
+    plan: Plan,
 ) -> dict[str, Any]:
     """Train one model and ask it everything; store the weights of seed 0; return JSON values."""
-    model, result = train(name, seed, ids, plan)
+    model, result = train(contest, name, seed, ids, plan)
     result["own_loss"] = own_loss(name, model, ids["test"])
     result["blanks"] = ask_blanks(model, ids["test"], plan.numbers, exact=seed == 0)
     result["spans"] = ask_spans(model, ids["test"], plan.numbers.n_spans)
     if name == "gpt":
         result["text"] = ask_text(model, ids["test"], plan.numbers.n_text)
     result["probes"] = probe_model(model, tasks)
-    result["untrained"] = probe_model(new_model(name, seed).eval(), tasks)
+    result["untrained"] = probe_model(contest.new_model(name, seed).eval(), tasks)
     if seed == 0 and plan.keep:
-        store(name, model, result)
+        store(contest, name, model, result)
     return result
 
 
-def store(name: str, model: Any, result: dict[str, Any]) -> None:
+def store(contest: Contest, name: str, model: Any, result: dict[str, Any]) -> None:
     """Write the weights of a run with their card."""
     card = {
         "data": "Shakespeare, training plays (data/README.md), vocabulary plays_bpe",
         "study": "experiments/ch07_worldview/three_objectives.py, seed 0",
-        "recipe": RECIPES[name],
-        "plan": planned_stages(name, BUDGET),
-        "totals": totals(planned_stages(name, BUDGET)),
+        "recipe": contest.recipes[name],
+        "plan": contest.stages(name),
+        "totals": totals(contest.stages(name)),
         "n_parameters": sum(p.numel() for p in model.parameters()),
         "own_loss_nats": result["own_loss"],
         "blank_bits": mean(result["blanks"]["own"]["bits"]),
@@ -342,6 +237,8 @@ def store(name: str, model: Any, result: dict[str, Any]) -> None:
 
 
 def gather(
+    contest: Contest,
+    tried: dict[str, list[dict[str, Any]]],
     runs: dict[str, list[Any]],
     ids: dict[str, Tensor],
     tasks: dict[str, Task],
@@ -351,9 +248,10 @@ def gather(
 ) -> dict[str, Any]:
     """Make the record of all runs.
 
-    `runs` has those of each model in the order of the seeds; `whole` is from `ask_whole`, seed 0.
+    `tried` is what `try_recipes` found for each model, `runs` has those of each in the order of the
+    seeds; `whole` is from `ask_whole`, seed 0.
     """
-    models, tried = count_models(ids, plan.numbers.n_blanks)
+    models, orders = count_models(ids, plan.numbers.n_blanks)
     counts = ask_counts(models, ids["test"], plan.numbers)
     return {
         "question": "Which objective gives what, for one budget of operations?",
@@ -361,15 +259,18 @@ def gather(
         "interval": "95 %; low and high over seeds (Student's t), over_items by bootstrap",
         "recipe": {
             "shape": SHAPE,
-            "models": RECIPES,
+            "models": contest.recipes,
             "noise": NOISE,
             "n_warmup": N_WARMUP,
-            "budget": plan.budget,
+            "budget": plan.share * BUDGET,
         },
-        "plan": {name: planned_stages(name, plan.budget) for name in runs},
-        "totals": {name: totals(planned_stages(name, plan.budget)) for name in runs},
+        "tried": tried,
+        "trials": {"seed": TRIAL_SEED, "share_of_budget": TRIAL_SHARE * plan.share},
+        "first_losses": {name: results[0]["first_losses"] for name, results in runs.items()},
+        "plan": {name: contest.stages(name, plan.share) for name in runs},
+        "totals": {name: totals(contest.stages(name, plan.share)) for name in runs},
         "n_parameters": {
-            name: sum(p.numel() for p in new_model(name, 0).parameters()) for name in runs
+            name: sum(p.numel() for p in contest.new_model(name, 0).parameters()) for name in runs
         },
         "seeds": seeds,
         "settings": {
@@ -387,7 +288,7 @@ def gather(
         "own_loss": {
             name: seed_interval([r["own_loss"] for r in results]) for name, results in runs.items()
         },
-        "n_gram": {"validation_bits": tried},
+        "n_gram": {"validation_bits": orders},
         "blanks": judge_blanks(runs, counts, plan.numbers.n_rescored),
         "whole_vocabulary": judge_whole(whole),
         "spans": judge_spans(runs, counts),
@@ -408,44 +309,64 @@ def gather(
     }
 
 
-def tune(names: list[str], seeds: list[int], ids: dict[str, Tensor]) -> None:
-    """Train and print the curve on the validation plays, by which the recipes were chosen."""
-    for seed in seeds:
-        for name in names:
-            model, found = train(name, seed, ids | {"test": ids["validation"]}, Plan())
-            found["own_loss"] = own_loss(name, model, ids["validation"])
-            print(name, seed, json.dumps(rounded(found, 3)), flush=True)
+def try_recipe(name: str, recipe: dict[str, Any], ids: dict[str, Tensor], plan: Plan) -> float:
+    """Train a model briefly: its own loss on the validation plays, in nats per prediction."""
+    contest, generator = contest_of({name: recipe}), Generator().manual_seed(1000 + TRIAL_SEED)
+    model = contest.new_model(name, TRIAL_SEED)
+    for stage in contest.stages(name, TRIAL_SHARE * plan.share):
+        contest.fit_stage(name, model, ids["train"], stage, generator)
+    loss = own_loss(name, model, ids["validation"])
+    print(name, [stage["lr"] for stage in recipe["stages"]], round(loss, 3), flush=True)
+    return loss
+
+
+def try_recipes(
+    name: str, ids: dict[str, Tensor], plan: Plan, cache: ArmCache
+) -> list[dict[str, Any]]:
+    """Try every recipe that a model can choose."""
+    tried = []
+    for lr in RATES[name]:
+        for short in (False, True):
+            recipe = recipe_of(name, lr, short_windows=short)
+            loss = cache.get(
+                f"trial {name} {lr} {short}", partial(try_recipe, name, recipe, ids, plan)
+            )
+            tried.append({"lr": lr, "short_windows": short, "validation_nats": loss})
+    return tried
+
+
+def best_recipe(name: str, tried: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the recipe with the lowest loss."""
+    best = min(tried, key=lambda one: one["validation_nats"])
+    return recipe_of(name, best["lr"], short_windows=best["short_windows"])
 
 
 def main() -> None:
-    """Train what is missing; write the record when nothing was left out."""
+    """Train what is missing and write the record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=sorted(RECIPES), nargs="+", default=list(RECIPES))
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--tune", action="store_true")
-    options = parser.parse_args()
-    ids, plan = load_ids(), Plan.quick() if options.quick else Plan()
-    names = [name for name in RECIPES if name in options.only]
-    if options.tune:
-        tune(names, options.seeds, ids)
-        return
-    seeds = [0, 1] if options.quick else options.seeds
+    quick = parser.parse_args().quick
+    ids, plan = load_ids(), Plan.quick() if quick else Plan()
+    seeds = [0, 1] if quick else list(SEEDS)
     tasks = make_tasks(dict(plan.n_sentences))
-    settings = [SHAPE, RECIPES, NOISE, N_POINTS, N_WARMUP, asdict(plan)]
+    settings = [SHAPE, OWN, RATES, BUDGET, NOISE, N_POINTS, N_WARMUP, asdict(plan)]
     cache = ArmCache("three_objectives", settings, keep=plan.keep)
+    tried = {name: try_recipes(name, ids, plan, cache) for name in OWN}
+    contest = contest_of({name: best_recipe(name, found) for name, found in tried.items()})
     runs = {
-        name: [cache.get(f"{name} {s}", partial(run, name, s, ids, tasks, plan)) for s in seeds]
-        for name in names
+        name: [
+            cache.get(f"{name} {s}", partial(run, contest, name, s, ids, tasks, plan))
+            for s in seeds
+        ]
+        for name in OWN
     }
-    if names == list(RECIPES) and (options.quick or tuple(seeds) == SEEDS):
-        stored = (
-            {name: load_model(f"worldview_{name}")[0] for name in names}
-            if plan.keep
-            else {name: new_model(name, 0).eval() for name in names}
-        )
-        whole = ask_whole(stored, ids["test"], plan.n_whole, plan.numbers)
-        cache.conclude(gather(runs, ids, tasks, seeds, whole, plan))
+    stored = (
+        {name: load_model(f"worldview_{name}")[0] for name in OWN}
+        if plan.keep
+        else {name: contest.new_model(name, 0).eval() for name in OWN}
+    )
+    whole = ask_whole(stored, ids["test"], plan.n_whole, plan.numbers)
+    cache.conclude(gather(contest, tried, runs, ids, tasks, seeds, whole, plan))
 
 
 if __name__ == "__main__":

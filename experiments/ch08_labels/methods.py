@@ -18,8 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import Generator, Tensor, nn
 
 from experiments.book_models.book_bert import SHAPE as BOOK_SHAPE
-from experiments.book_models.mini_models import mini_file
-from experiments.ch07_worldview.three_objectives import new_model
+from experiments.book_models.mini_models import CONTEST, mini_file
 from experiments.ch08_labels.data import Sentences, tokenizer_of
 from experiments.ch08_labels.method_table import (
     ARMS,
@@ -94,7 +93,7 @@ def load_backbone(name: str, seed: int) -> Any:
     `seed` is of its initial weights or of its pre-training (book_bert and MiniLM are single).
     """
     if name == "random":
-        return new_model("bert", 500 + seed)
+        return CONTEST.new_model("bert", 500 + seed)
     if name == "random_book":
         torch.manual_seed(500 + seed)
         return BERT(BERTConfig(tokenizer_of("book").vocab_size, **BOOK_SHAPE))
