@@ -2,7 +2,7 @@
 """BERT, GPT and T5: one Transformer, three questions.
 
 Read in this order: masks, positions, attention, embeddings, blocks, the three models, span
-corruption, objectives, evaluation, training, generation.
+corruption, objectives, evaluation, muon, training, generation.
 """
 
 from pretrain.bert import BERT, BERTConfig

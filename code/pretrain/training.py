@@ -18,6 +18,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from pretrain.evaluation import eval_mode
+from pretrain.muon import Muon, MuonWithAdamW
 from pretrain.objectives import Objective
 
 
@@ -65,21 +66,6 @@ class OptimConfig:
         return self.lr * (self.final_lr + (1 - self.final_lr) * cosine)
 
 
-class MuonWithAdamW(torch.optim.Optimizer):
-    """Muon for some parameters and AdamW for the others, behind one `step`."""
-
-    def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW) -> None:
-        """Join two optimisers: their groups stand in one list, their states in one dictionary."""
-        super().__init__(muon.param_groups + adamw.param_groups, {})
-        self.parts = (muon, adamw)
-        muon.state = adamw.state = self.state
-
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update all parameters."""
-        for part in self.parts:
-            part.step()
-
-
 def make_optimizer(model: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
     """Make AdamW, in torch's fused form, or Muon with AdamW; biases and norms do not decay.
 
@@ -95,10 +81,7 @@ def make_optimizer(model: nn.Module, optim: OptimConfig) -> torch.optim.Optimize
         matrices = [p for name, p in named if p.dim() == 2 and "blocks." in name]
         tables = [p for name, p in named if p.dim() == 2 and "blocks." not in name]
         rest = [p for _, p in named if p.dim() != 2]
-        muon = torch.optim.Muon(
-            matrices, lr=optim.lr, weight_decay=optim.weight_decay, momentum=optim.betas[1],
-            adjust_lr_fn="match_rms_adamw",
-        )  # fmt: skip
+        muon = Muon(matrices, optim.lr, optim.weight_decay, momentum=optim.betas[1])
         groups: list[dict[str, Any]] = [
             {"params": tables, "weight_decay": optim.weight_decay},
             {"params": rest, "weight_decay": 0.0},

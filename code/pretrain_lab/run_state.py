@@ -214,9 +214,9 @@ def restore_state(
 
 
 def _moments_of(optimizer: torch.optim.Optimizer) -> dict[Tensor, tuple[str, ...]]:
-    """Name what an optimiser keeps of each parameter; only Muon's groups have `ns_steps`."""
+    """Name what an optimiser keeps of each parameter; only AdamW's groups have `betas`."""
     return {
-        parameter: MUON_MOMENTS if "ns_steps" in group else MOMENTS
+        parameter: MOMENTS if "betas" in group else MUON_MOMENTS
         for group in optimizer.param_groups
         for parameter in group["params"]
     }

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor, nn
 
+from pretrain.muon import product_dtype
 from pretrain.objectives import Objective
 
 
 def fast_precision() -> torch.dtype:
     """Return the type in which this processor multiplies matrices fastest."""
-    known = torch.cpu.get_capabilities()
-    return torch.bfloat16 if known.get("avx512_bf16") else torch.float32
+    return product_dtype(torch.device("cpu"))
 
 
 def fast_products(*, enabled: bool = True) -> AbstractContextManager[None]:

@@ -20,23 +20,41 @@ class StopAfter(Hook):
     def __init__(self, n_steps: int) -> None:
         self.n_steps = n_steps
         self.losses: list[float] = []
+        self.evaluations: list[tuple[int, float]] = []
 
     def after_step(self, run: Run) -> None:
         if run.step == self.n_steps:
             self.losses = list(run.history.losses)
+            self.evaluations = list(run.history.evaluations)
             raise Enough
+
+
+def _stopped(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, call: Callable[[], Any], n_steps: int
+) -> StopAfter:
+    """Call a study's function, whose module trains with `fit`, until the first steps are done."""
+    hook = StopAfter(n_steps)
+
+    def watched(*args: Any, hooks: Any = (), **options: Any) -> Any:
+        return fit(*args, hooks=[*hooks, hook], **options)
+
+    monkeypatch.setattr(module, "fit", watched)
+    with pytest.raises(Enough):
+        call()
+    return hook
 
 
 def first_losses(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, call: Callable[[], Any], n_steps: int
 ) -> list[float]:
-    """Call a study's function, whose module trains with `fit`, until the first steps are done."""
-    hook = StopAfter(n_steps)
+    """Return the losses of the first steps of a study's training."""
+    return _stopped(monkeypatch, module, call, n_steps).losses
 
-    def watched(*args: Any, hooks: Any = (), **options: Any) -> Any:
-        return fit(*args, hooks=[hook, *hooks], **options)
 
-    monkeypatch.setattr(module, "fit", watched)
-    with pytest.raises(Enough):
-        call()
-    return hook.losses
+def first_evaluation(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, call: Callable[[], Any], step: int
+) -> float:
+    """Return what a study's training is judged at for the first time, at a step."""
+    [(found, value)] = _stopped(monkeypatch, module, call, step).evaluations
+    assert found == step
+    return value

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Recorded studies begin today as they began when they were recorded.
+
+A record without first losses is held to the first point of a curve, or to its shortest training.
+"""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+from torch import Generator
+
+from experiments.ch05_bert import windows
+from experiments.ch05_bert.setup import load_ids
+from experiments.ch06_t5 import learning_rates
+from experiments.ch07_worldview import hmm_infilling, known_entropy
+from experiments.ch09_finetuning import methods
+from experiments.ch13_scaling import runs
+from experiments.ch13_scaling.plan import Cell, Plan
+from experiments.common.special_ids import special_of
+from pretrain.evaluation import masked_log_probs, nats_to_bits
+from pretrain.objectives import corrupt_mlm, random_windows
+from pretrain_lab.oracles.hmm import random_source
+from pretrain_lab.paths import RUNS
+from tests.support.first_steps import first_evaluation, first_losses
+
+pytestmark = pytest.mark.slow
+
+
+def record(name: str) -> dict[str, Any]:
+    """Read a record."""
+    found: dict[str, Any] = json.loads((RUNS / f"{name}.json").read_text())
+    return found
+
+
+def test_short_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 5: windows of 16 characters, after 100 steps."""
+    tokenizer, ids = load_ids()
+    special, generator = special_of(tokenizer), Generator().manual_seed(17)
+    drawn = random_windows(ids["test"], windows.N_JUDGED, windows.JUDGED_LEN, generator=generator)
+    judged = corrupt_mlm(drawn, generator=generator, **special)
+
+    def judge(model: Any) -> float:
+        log_probs, answers = masked_log_probs(model, judged.ids, judged.labels, batch_size=512)
+        return nats_to_bits(-log_probs.gather(-1, answers[:, None]).mean().item())
+
+    found = first_evaluation(
+        monkeypatch, windows, lambda: windows.run(ids["train"], 16, 0, special, judge),
+        windows.EVERY,
+    )  # fmt: skip
+    assert found == pytest.approx(record("bert_windows")["curves"]["16"][0][0], abs=0.01)
+
+
+def test_learning_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 6: the relative rate, after 50 steps."""
+    arm, study = "relative, 0.04", learning_rates
+    judge, train = study.Judge(study.load_ids("validation")), study.load_ids("train")
+    found = first_evaluation(
+        monkeypatch, study, lambda: study.run(arm, 0, train, judge, 400), study.EVERY
+    )
+    assert found == pytest.approx(record("t5_rates")["curves"][arm][0][0], abs=0.01)
+
+
+def test_infilling_on_a_known_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 7: the prefix first, after 300 steps."""
+    study = hmm_infilling
+    source = random_source(
+        **known_entropy.SOURCE, generator=Generator().manual_seed(known_entropy.SOURCE_SEED)
+    )
+    plan = study.Plan()
+    found = first_evaluation(
+        monkeypatch, study, lambda: study.run("psm", 0, source, plan), plan.every
+    )
+    expected = record("fill_the_middle")["source"]["orders"]["psm"]["curves"][0][0]
+    assert found == pytest.approx(expected[2], abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["gpt", "bert", "t5"])
+def test_known_source(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 7: each of the three, by the recipe that it chose, after the first 125 steps."""
+    study, recorded = known_entropy, record("known_entropy")
+    source = random_source(**study.SOURCE, generator=Generator().manual_seed(study.SOURCE_SEED))
+    plan = study.Plan()
+    asked = study.questions(source, plan)[0][name]
+    found = first_evaluation(
+        monkeypatch,
+        study,
+        lambda: study.run(name, 0, source, asked, plan, recorded["chosen"][name]),
+        plan.every,
+    )
+    assert found == pytest.approx(recorded["curves"][name][0][1][0], abs=0.02)
+
+
+def test_fine_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 9: everything is tuned, the first losses of the first seed."""
+    recorded, plan = record("fine_tuning"), methods.Plan()
+    expected = recorded["curves"]["full"]["losses"][0][:4]
+    found = first_losses(
+        monkeypatch,
+        methods,
+        lambda: methods.run_method(plan, "full", recorded["methods"]["full"]["lr"], 0, "test"),
+        len(expected),
+    )
+    assert found == pytest.approx(expected, abs=5e-3)
+
+
+def test_scaling() -> None:
+    """Chapter 13: the shortest training of the smallest model, to its end."""
+    cell = next(c for c in record("scaling")["cells"] if (c["width"], c["level"]) == (16, 1))
+    torch.manual_seed(0)
+    found = runs.run(Plan(), Cell(16, 1), cell["lr"], 0, "test")
+    assert found["n_characters"] == cell["d"]
+    assert found["loss"] == pytest.approx(cell["losses"][0], abs=0.01)
