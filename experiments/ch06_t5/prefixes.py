@@ -14,7 +14,6 @@ import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import torch
@@ -189,8 +188,12 @@ def judge(
     n_kinds: int,
 ) -> dict[str, Any]:
     """Ask the model everything."""
-    lens = {"max_source_len": MAX_SOURCE_LEN, "max_new_tokens": MAX_TARGET_LEN}
-    ask_texts = partial(predict, model, tokenizer, **lens)
+
+    def ask_texts(sources: list[str]) -> list[str]:
+        """Answer sources."""
+        return predict(
+            model, tokenizer, sources, max_source_len=MAX_SOURCE_LEN, max_new_tokens=MAX_TARGET_LEN
+        )
 
     def ask_model(examples: list[Example]) -> list[str]:
         """Answer examples."""
