@@ -11,25 +11,27 @@ bert  15 % selected, 80/10/10, and the oracle knows of the corruption;
 t5    span corruption; the oracle infers the lengths of the spans as the model must. The cost of
       the same targets with given lengths is recorded too.
 
-All three choose from the same kinds of recipe, in shorter trainings with a seed and questions that
-are not used again: three learning rates, each with short windows for the first tenth of the steps
-or without. Short windows hold as many tokens, and their steps count like all others.
+All three choose from the same kinds of recipe, in trainings of full length with a seed and
+questions that are not used again: three learning rates, each with short windows for the first tenth
+of the steps or without. Short windows hold as many tokens, and their steps count like all others.
+(Shorter trials would not do: T5 leaves its first plateau only after a thousand steps.)
 
-`--quick` trains briefly, for some 20 seconds, prints the study and writes nothing.
+Takes about 90 CPU-minutes; a stopped run goes on with the next training. `--quick` trains briefly,
+for some 20 seconds, prints the study and writes nothing.
 """
 
 import argparse
-import json
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from experiments.common.records import Clock, rounded, seed_interval, write_run
+from experiments.common.arm_cache import ArmCache
+from experiments.common.records import rounded, seed_interval
 from pretrain.bert import BERT, BERTConfig
 from pretrain.gpt import GPT, GPTConfig
 from pretrain.objectives import (
@@ -94,15 +96,12 @@ class Plan:
     n_windows: int = 1000
     norm: str = "pre"
     init_std: float = 0.08
-    n_trial_steps: int = 1000
     short_share: float = 0.1  # of the steps, where a recipe has short windows
 
     @classmethod
     def quick(cls) -> "Plan":
         """Train briefly."""
-        return cls(
-            batch_size=32, n_steps=60, n_warmup=4, every=30, n_windows=200, n_trial_steps=40
-        )  # fmt: skip
+        return cls(batch_size=32, n_steps=60, n_warmup=4, every=30, n_windows=200)
 
     def stages(self, recipe: Recipe) -> list["Plan"]:
         """Cut the steps into those with short windows, where there are any, and the others."""
@@ -289,35 +288,43 @@ def run(
     return curve
 
 
-def try_recipes(name: str, source: HiddenMarkovSource, plan: Plan) -> list[dict[str, Any]]:
-    """Train each recipe of a model briefly, and give its gap on questions of its own."""
-    brief = replace(plan, n_steps=plan.n_trial_steps, every=plan.n_trial_steps)
-    asked, _ = questions(source, brief, seed=70)
+def try_recipes(
+    name: str, source: HiddenMarkovSource, plan: Plan, cache: ArmCache
+) -> list[dict[str, Any]]:
+    """Train each recipe of a model, and give its gap on questions of its own."""
+    asked = questions(source, plan, seed=70)[0][name]
     tried = []
     for lr in RATES[name]:
         for short in (False, True):
             recipe = {"lr": lr, "short_windows": short}
-            gap = run(name, TRIAL_SEED, source, asked[name], brief, recipe)[-1][0]
-            tried.append({"recipe": recipe, "gap": gap})
-            print(name, recipe, round(gap, 4), flush=True)
+            curve = cache.get(
+                f"trial {name} {lr} {short}",
+                partial(run, name, TRIAL_SEED, source, asked, plan, recipe),
+            )
+            tried.append({"recipe": recipe, "gap": curve[-1][0]})
+            print(name, recipe, round(curve[-1][0], 4), flush=True)
     return tried
 
 
-def study(seeds: list[int], plan: Plan) -> dict[str, Any]:
+def study(seeds: list[int], plan: Plan, cache: ArmCache) -> dict[str, Any]:
     """Choose a recipe for each model, train two to five seeds of it, and return the record."""
     source = random_source(**SOURCE, generator=torch.Generator().manual_seed(SOURCE_SEED))
     asked, optimum = questions(source, plan)
     rate = entropy_rate(source, generator=torch.Generator().manual_seed(8))
-    tried = {name: try_recipes(name, source, plan) for name in asked}
+    tried = {name: try_recipes(name, source, plan, cache) for name in asked}
     chosen = {name: min(t, key=lambda one: one["gap"])["recipe"] for name, t in tried.items()}
     curves: dict[str, list[list[list[float]]]] = {name: [] for name in asked}
     seconds = dict.fromkeys(asked, 0.0)
     for seed in seeds:
         for name in asked:
-            started = time.process_time()
-            curves[name].append(run(name, seed, source, asked[name], plan, chosen[name]))
-            seconds[name] += time.process_time() - started
-            print(name, seed, rounded(curves[name][-1][-1], 4), flush=True)
+            before = cache.cpu_seconds
+            curve = cache.get(
+                f"{name} {seed}",
+                partial(run, name, seed, source, asked[name], plan, chosen[name]),
+            )
+            curves[name].append(curve)
+            seconds[name] += cache.cpu_seconds - before
+            print(name, seed, rounded(curve[-1], 4), flush=True)
     n_steps, every = plan.n_steps, plan.every
     return {
         "question": "How far from the best possible loss does each objective leave its model?",
@@ -351,13 +358,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
-        print(json.dumps(rounded(study([0, 1], Plan.quick()), 4)))
+        cache = ArmCache("known_entropy", [], keep=False)
+        cache.conclude(study([0, 1], Plan.quick(), cache))
         return
     if not 3 <= len(set(options.seeds)) == len(options.seeds) <= 5:
         parser.error(f"expected three to five different seeds, got {options.seeds}")
-    clock = Clock()
-    result = study(options.seeds, Plan(n_steps=options.steps))
-    write_run("known_entropy", result, clock)
+    plan = Plan(n_steps=options.steps)
+    cache = ArmCache("known_entropy", [SOURCE, SOURCE_SEED, RATES, FIXED, asdict(plan)])
+    cache.conclude(study(options.seeds, plan, cache))
 
 
 if __name__ == "__main__":
