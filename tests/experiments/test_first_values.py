@@ -76,22 +76,6 @@ def test_infilling_on_a_known_source(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == pytest.approx(expected[2], abs=0.01)
 
 
-@pytest.mark.parametrize("name", ["gpt", "bert", "t5"])
-def test_known_source(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chapter 7: each of the three, by the recipe that it chose, after the first 125 steps."""
-    study, recorded = known_entropy, record("known_entropy")
-    source = random_source(**study.SOURCE, generator=Generator().manual_seed(study.SOURCE_SEED))
-    plan = study.Plan()
-    asked = study.questions(source, plan)[0][name]
-    found = first_evaluation(
-        monkeypatch,
-        study,
-        lambda: study.run(name, 0, source, asked, plan, recorded["chosen"][name]),
-        plan.every,
-    )
-    assert found == pytest.approx(recorded["curves"][name][0][1][0], abs=0.02)
-
-
 def test_fine_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chapter 9: everything is tuned, the first losses of the first seed."""
     recorded, plan = record("fine_tuning"), methods.Plan()
