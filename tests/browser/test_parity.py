@@ -24,6 +24,7 @@ from pretrain.positions import relative_position_bucket
 from pretrain.span_corruption import corrupt_given_spans
 from pretrain_lab.checkpoints import load_model, save_model
 from pretrain_lab.corpora.loading import load_shakespeare
+from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.tokenizers.characters import CharTokenizer
 
 NAMES = ("gpt_chars", "bert_chars", "t5_chars")
@@ -152,6 +153,35 @@ def test_rotary_positions_are_those_of_pytorch(workshop: Workshop, kind, config,
     assert np.abs(unpacked(whole) - expected).max() <= 1e-4
     if parts:
         assert np.abs(np.concatenate([unpacked(p) for p in parts]) - expected).max() <= 1e-4
+
+
+def test_word_pieces_and_segments_are_those_of_pytorch(workshop: Workshop):
+    """The word-piece BERT cuts a sentence and fills its gap as in Python."""
+    model, tokenizer = load_model("book_bert")
+    file = CHECKPOINTS / "book_bert.safetensors"
+    (workshop.folder / file.name).write_bytes(file.read_bytes())
+    text = "The doctor's unknowable heart, said ΣΑΣ, that Zoë's ﬁrst ÉCOLE was tired."
+    ids = torch.cat(
+        [
+            torch.tensor([tokenizer.cls_id]),
+            tokenizer.encode(text),
+            torch.tensor([tokenizer.sep_id]),
+        ]
+    )
+    ids[7] = tokenizer.mask_id
+    with torch.inference_mode():
+        expected = model(ids[None])[0].numpy()
+    script = """async ([file, text]) => {
+      const { model, tokenizer } = await load(file);
+      const ids = tokenizer.encode(text).map(({ id }) => id);
+      const read = [tokenizer.id("[CLS]"), ...ids, tokenizer.id("[SEP]")];
+      read[7] = tokenizer.id("[MASK]");
+      return [read, pack(model.forward(read)), read.map((id) => tokenizer.tokens[id])];
+    }"""
+    read, scores, names = workshop.run(script, [file.name, text])
+    assert read == ids.tolist()
+    assert names == [tokenizer.tokens[i] for i in ids.tolist()]
+    assert np.abs(unpacked(scores) - expected).max() <= 1e-4
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -22,8 +22,8 @@ class Encoder {
    * @param {object} options Those of the Python model.
    */
   constructor(weights, options) {
-    if (!POSITIONS.includes(options.positions) || !options.tie_head || options.n_segments) {
-      throw new Error("expected learned or rotary positions, a tied head and no segments");
+    if (!POSITIONS.includes(options.positions) || !options.tie_head) {
+      throw new Error("expected learned or rotary positions and a tied head");
     }
     this.weights = weights;
     this.options = options;
@@ -36,9 +36,12 @@ class Encoder {
     return this.options.max_len;
   }
 
-  /** Look up the vectors of tokens, and add those of learned positions; gives (T, D). */
+  /**
+   * Look up the vectors of tokens, and add those of learned positions and of the first segment, to
+   * which all tokens belong; gives (T, D).
+   */
   embed(ids, nPast) {
-    const { token, position } = this.tables();
+    const { token, position, segment } = this.tables();
     const width = token.shape[1];
     if (!ids.length || nPast + ids.length > this.maxLength) {
       throw new Error(`expected 1 to ${this.maxLength} tokens, got ${nPast + ids.length}`);
@@ -49,8 +52,8 @@ class Encoder {
         throw new Error(`expected ids in 0..${token.shape[0] - 1}, got ${id}`);
       }
       for (let i = 0; i < width; i++) {
-        x.data[t * width + i] =
-          token.data[id * width + i] + (position?.data[(nPast + t) * width + i] ?? 0);
+        x.data[t * width + i] = token.data[id * width + i]
+          + (position?.data[(nPast + t) * width + i] ?? 0) + (segment?.data[i] ?? 0);
       }
     });
     return x;
@@ -60,6 +63,7 @@ class Encoder {
     return {
       token: this.weights["embeddings.token.weight"],
       position: this.weights["embeddings.position.weight"],
+      segment: this.weights["embeddings.segment.weight"],
     };
   }
 

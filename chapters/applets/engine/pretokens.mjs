@@ -2,9 +2,9 @@
 /**
  * The first cut: a text into words that no token crosses, as a vocabulary's file defines it.
  *
- * The files are those of the Hugging Face library `tokenizers`. Two of its cuts are here, the ones
- * of the book's own vocabularies; none of these changes the text before (no lower case, no accents
- * taken off), and a file that asks for more is refused.
+ * The files are those of the Hugging Face library `tokenizers`. Two of its cuts are here, and three
+ * ways to make a word plainer, all that the book's own vocabularies need; a file that asks for more
+ * is refused.
  *
  * A word is `{text, start}`; places count UTF-16 units, as JavaScript's strings do.
  */
@@ -15,8 +15,29 @@
  * @returns {(text: string) => {text: string, start: number}[]}
  * @throws {Error} The file asks for a kind that is not here.
  */
-export function firstCut({ normalizer, pre_tokenizer: cut }) {
-  if (normalizer) throw new Error(`expected no normalizer, got ${normalizer.type}`);
+export function firstCut({ normalizer, pre_tokenizer }) {
+  const cut = cutOf(pre_tokenizer);
+  const steps = (normalizer?.type === "Sequence" ? normalizer.normalizers : [normalizer ?? []]).flat();
+  const plain = steps.map(({ type }) => {
+    if (!Object.hasOwn(PLAINER, type)) {
+      throw new Error(`expected no normalizer but ${Object.keys(PLAINER)}, got ${type}`);
+    }
+    return PLAINER[type];
+  });
+  if (!plain.length) return cut;
+  return (text) => cut(text)
+    .map((word) => ({ ...word, text: plain.reduce((found, step) => step(found), word.text) }))
+    .filter((word) => word.text);
+}
+
+/** Each character by itself: a word's last sigma is no other letter to the library. */
+const PLAINER = {
+  NFD: (word) => word.normalize("NFD"),
+  Lowercase: (word) => Array.from(word, (character) => character.toLowerCase()).join(""),
+  StripAccents: (word) => word.replace(/\p{Mn}/gu, ""),
+};
+
+function cutOf(cut) {
   if (cut?.type === "BertPreTokenizer") return bertWords;
   if (cut?.type === "Split" && cut.behavior === "Isolated" && !cut.invert && cut.pattern.Regex) {
     return matches(cut.pattern.Regex);

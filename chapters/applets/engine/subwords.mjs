@@ -26,8 +26,22 @@ export class Subwords {
     this.words = firstCut(state);
     this.unknownId = this.algorithm.unknownId;
     const { vocab } = state.model;
-    const ids = Array.isArray(vocab) ? [...vocab.keys()] : Object.values(vocab);
-    this.size = new Set([...ids, ...state.added_tokens.map(({ id }) => id)]).size;
+    const named = Array.isArray(vocab) ? vocab.map(([name], id) => [name, id]) : Object.entries(vocab);
+    /** Name of each id; special tokens are among them. */
+    this.tokens = [];
+    for (const [name, id] of named) this.tokens[id] = name;
+    for (const { content, id } of state.added_tokens) this.tokens[id] = content;
+    this.specials = new Map(state.added_tokens.map(({ content, id }) => [content, id]));
+  }
+
+  /** Number of ids. */
+  get size() {
+    return this.tokens.length;
+  }
+
+  /** Id of a special token such as "[MASK]"; undefined when there is none. */
+  id(token) {
+    return this.specials.get(token);
   }
 
   /**

@@ -8,6 +8,7 @@
 import { CharTokenizer } from "../engine/characters.mjs";
 import { BERT, GPT } from "../engine/models.mjs";
 import { readSafetensors } from "../engine/safetensors.mjs";
+import { Subwords } from "../engine/subwords.mjs";
 import { T5 } from "../engine/t5.mjs";
 
 const MODELS = { GPT, BERT, T5 };
@@ -56,7 +57,7 @@ async function readScript(name) {
 /**
  * Get a trained model.
  * @param {string} name Such as "gpt_chars".
- * @returns {Promise<{model: GPT|BERT|T5, tokenizer: CharTokenizer, metadata: object}>}
+ * @returns {Promise<{model: GPT|BERT|T5, tokenizer: CharTokenizer|Subwords, metadata: object}>}
  * @throws {Error} As getFile, or the file is damaged.
  */
 export async function getModel(name) {
@@ -70,7 +71,7 @@ export function readModel(buffer) {
   if (!(model in MODELS)) throw new Error(`expected GPT, BERT or T5, got ${model}`);
   return {
     model: new MODELS[model](weights, options),
-    tokenizer: new CharTokenizer(tokenizer),
+    tokenizer: tokenizer.model ? new Subwords(tokenizer) : new CharTokenizer(tokenizer),
     metadata,
   };
 }
