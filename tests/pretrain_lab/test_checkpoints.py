@@ -18,7 +18,6 @@ from pretrain.gpt import GPT, GPTConfig
 from pretrain.t5 import T5, T5Config
 from pretrain_lab import checkpoints
 from pretrain_lab.checkpoints import (
-    LEVELS,
     Model,
     load_card,
     load_model,
@@ -386,7 +385,7 @@ def test_load_model_reads_rounded_weights_too(rounded: Path) -> None:
     for name, value in expected.state_dict().items():
         assert torch.equal(model.state_dict()[name], value), name
     carded = rounded.with_name("carded.safetensors")
-    save_model(carded, model, tokenizer, CARD, rounded=True)
+    save_model(carded, model, tokenizer, CARD, n_bits=8)
     again, _ = load_model(carded)
     assert json.loads(carded.with_suffix(".json").read_text()) == CARD
     for name, value in expected.state_dict().items():
@@ -417,7 +416,19 @@ def test_no_number_moves_by_more_than_half_a_step(generator: Generator) -> None:
     steps = (whole * scales[:, None] - x).abs() / scales[:, None]
     assert steps.max() <= 0.5 + 1e-4
     assert (steps.max(dim=1)[0] > 0.45).all()
-    assert int(whole.abs().max()) == LEVELS
+    assert int(whole.abs().max()) == 127
+
+
+@pytest.mark.parametrize(("n_bits", "largest"), [(2, 1), (6, 31), (8, 127)])
+def test_fewer_bits_give_fewer_numbers(n_bits: int, largest: int, generator: Generator) -> None:
+    """All of them are used, and the error stays below half a step."""
+    x = 2 * torch.rand(20, 3000, generator=generator) - 1
+    whole, scales = quantize_rows(x, n_bits)
+    assert set(whole.flatten().tolist()) == set(range(-largest, largest + 1))
+    assert ((whole * scales[:, None] - x).abs() <= 0.5001 * scales[:, None]).all()
+    for wrong in (1, 9):
+        with pytest.raises(ValueError, match=f"expected 2 to 8 bits, got {wrong}"):
+            quantize_rows(x, wrong)
 
 
 def test_short_floats_are_refused() -> None:
