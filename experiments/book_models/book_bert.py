@@ -10,7 +10,7 @@ by [SEP]. A row is [CLS] and what follows the start of a sentence; tokens after 
 
 The windows grow: in long ones the model takes thousands of steps to find the neighbours that tell
 most about a blank, and until then it only knows how frequent each token is. The weights are stored
-in 8 bits.
+in 6 bits.
 
 `--quick` makes a few steps of each stage, prints the losses and writes nothing.
 """
@@ -235,7 +235,7 @@ def main() -> None:
         model,
         tokenizer,
         make_card(model, history, texts, unigram),
-        rounded=True,
+        n_bits=6,
     )
     cache.forget()
     last = nats_to_bits(history.evaluations[-1][1])

@@ -7,8 +7,8 @@ data/checkpoints/NAME.safetensors and its card NAME.json; of a model with severa
 of all but the first have the seed in their name.
 
 gpt_plays is the book's strong GPT: larger, with a longer context, and with what has become ordinary
-since 2018, rotary positions and Muon. It is stored in 8 bits. The others are small enough to be
-trained again in minutes.
+since 2018, rotary positions and Muon. Its weights are stored in 6 bits. The others are small enough
+to be trained again in minutes.
 
 BERT starts with short windows, as Devlin et al. 2019 (arXiv:1810.04805, appendix A.2) did, though
 for another reason: with 128 positions at once, it takes thousands of steps to find out that
@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor, nn
 
+from experiments.book_models.looking_back import RenamedLM, RepeatsLM, names_in
 from experiments.book_models.stages import Stage, shortened, smooth, train_stages
 from experiments.book_models.t5_chars import (
     SPECIALS,
@@ -59,6 +60,7 @@ from pretrain_lab.tokenizers.characters import MASK, PAD, CharTokenizer
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
 SEQ_LEN = 128
+STORED_BITS = 6  # of a weight of the strong models
 N_VALIDATION = 64_000  # characters or tokens
 RECIPES: dict[str, dict[str, Any]] = {
     "gpt_plays": {
@@ -68,10 +70,25 @@ RECIPES: dict[str, dict[str, Any]] = {
         },
         "seeds": [0, 1, 2],
         "bfloat16": True,  # where the processor has it
-        "batch_size": 16,
-        "fit": {
-            "n_steps": 9_000, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.0, "optimizer": "muon",
-        },
+        "renamed": 0.5,  # share of the windows with made-up names
+        "stages": [
+            {
+                "seq_len": 128,
+                "batch_size": 32,
+                "fit": {
+                    "n_steps": 400, "lr": 4e-3, "n_warmup": 50, "final_lr": 0.5,
+                    "optimizer": "muon", "repeats": True,
+                },
+            },
+            {
+                "seq_len": 256,
+                "batch_size": 16,
+                "fit": {
+                    "n_steps": 6_000, "lr": 6e-3, "n_warmup": 100, "final_lr": 0.0,
+                    "optimizer": "muon",
+                },
+            },
+        ],
     },
     "bert_plays": {
         "shape": {
@@ -168,7 +185,7 @@ FILE_NAMES = {
     "t5": "t5_subwords",
 }
 OBJECTIVES = {
-    "gpt_plays": "causal",
+    "gpt_plays": "causal: on noise that repeats itself, then on text, half of it with new names",
     "bert_plays": "masked, 30 % selected and then 10 %, 80/10/10",
     "gpt": "causal",
     "bert": "masked, 15 % selected, 80/10/10",
@@ -208,8 +225,17 @@ def gpt_parts(recipe: Recipe, tokenizer: CharTokenizer, train: Tensor, validatio
     model = GPT(GPTConfig(tokenizer.vocab_size, **recipe["shape"]))
 
     def make_loss(stage: Stage) -> Objective:
-        """Predict the next character in windows of the training plays."""
-        return CausalLM(train, batch_size=stage.batch_size, seq_len=stage.seq_len)
+        """Predict the next character of noise, or in windows of the training plays."""
+        if stage.repeats:
+            first_id = len(tokenizer.special_ids)
+            return RepeatsLM(stage.batch_size, stage.seq_len, tokenizer.vocab_size, first_id)
+        size = {"batch_size": stage.batch_size, "seq_len": stage.seq_len}
+        if share := recipe.get("renamed"):
+            names, ways = names_in(tokenizer.decode(train)), (tokenizer.encode, tokenizer.decode)
+            return RenamedLM(
+                train, **size, names=names, share=share, encode=ways[0], decode=ways[1]
+            )
+        return CausalLM(train, **size)
 
     def evaluate(model: Any) -> float:
         """Score the start of the validation plays, each character with 32 or more before it."""
@@ -379,7 +405,8 @@ def main() -> None:
         "versions": versions(),
     }
     file = CHECKPOINTS / f"{stem}.safetensors"
-    save_model(file, parts.model, tokenizer, card, rounded="seeds" in recipe)  # type: ignore[arg-type]
+    n_bits = STORED_BITS if "seeds" in recipe else None
+    save_model(file, parts.model, tokenizer, card, n_bits=n_bits)  # type: ignore[arg-type]
     cache.forget()
 
 

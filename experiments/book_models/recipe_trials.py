@@ -4,7 +4,8 @@
 Run `python -m experiments.book_models.recipe_trials gpt_plays` from the repository's root; a
 stopped run goes on with the next variant. Writes data/runs/gpt_plays_trials.json, from which the
 recipe in `character_models` was chosen. A short trial says which learning rate starts well and what
-each habit is worth at the start, not at the end.
+each habit is worth at the start, not at the end. There is one stage, of plays as they are: what
+`looking_back` teaches pays later.
 """
 
 import argparse
@@ -40,6 +41,18 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
 """Model -> name of a variant -> what it changes in the recipe."""
 
 
+def plain(name: str) -> Recipe:
+    """Return a model's recipe as one stage of plays as they are, without its own schedule."""
+    recipe = RECIPES[name]
+    text = recipe["stages"][-1]
+    ours = ("lr", "n_steps", "n_warmup")  # what a trial sets by itself
+    return {
+        **{key: value for key, value in recipe.items() if key not in ("stages", "renamed")},
+        "batch_size": text["batch_size"],
+        "fit": {key: value for key, value in text["fit"].items() if key not in ours},
+    }
+
+
 def changed(recipe: Recipe, changes: dict[str, Any]) -> Recipe:
     """Return a recipe of N_STEPS steps with some options changed."""
     fit_options = {**recipe["fit"], "n_steps": N_STEPS, "n_warmup": 50, **changes.get("fit", {})}
@@ -49,7 +62,7 @@ def changed(recipe: Recipe, changes: dict[str, Any]) -> Recipe:
 
 def attempt(name: str, changes: dict[str, Any]) -> dict[str, Any]:
     """Train a variant: its validation loss in bits, and its time on the wall."""
-    recipe = changed(RECIPES[name], changes)
+    recipe = changed(plain(name), changes)
     tokenizer = tokenizer_of(name)
     parts = make_parts(name, recipe, tokenizer, corpus("train"), corpus("validation"), SEED)
     (stage,) = stages(recipe)
@@ -74,10 +87,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", choices=sorted(VARIANTS))
     name = parser.parse_args().model
-    base = {key: value for key, value in RECIPES[name].items() if key != "fit"}
-    ours = ("lr", "n_steps", "n_warmup")  # what a trial sets by itself
-    fixed = {key: value for key, value in RECIPES[name]["fit"].items() if key not in ours}
-    cache = ArmCache(f"{name}_trials", [base, fixed, N_STEPS, SEED])
+    recipe = plain(name)
+    base = {key: value for key, value in recipe.items() if key != "fit"}
+    cache = ArmCache(f"{name}_trials", [base, recipe["fit"], N_STEPS, SEED])
     tried = {
         variant: cache.get(variant, partial(attempt, name, changes))
         for variant, changes in VARIANTS[name].items()
@@ -88,7 +100,7 @@ def main() -> None:
             "unit": "bits per character of the validation plays, after n_steps",
             "n_steps": N_STEPS,
             "seed": SEED,
-            "recipe": {**base, "fit": fixed},
+            "recipe": recipe,
             "tried": tried,
         }
     )

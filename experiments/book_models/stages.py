@@ -25,6 +25,7 @@ class Stage(NamedTuple):
     relative_lr: bool = False
     optimizer: str = "adamw"
     mlm_probability: float = 0.15  # of a masked objective
+    repeats: bool = False  # noise that repeats itself instead of text
 
 
 def shortened(stages: Sequence[Stage], n_steps: int = 12) -> list[Stage]:

@@ -98,30 +98,34 @@ def study_names(
     """Score names met again after NEAR characters: bits per name by play and model."""
     known = {w for play in load_shakespeare("train") for w in WORD.findall(play.text)}
     n_special = len(tokenizer.special_ids)
-    result: dict[str, dict[str, list[float]]] = {}
+    found: dict[str, list[np.ndarray]] = {}  # reader -> bits of each name, play by play
     n_names = {}
     for play in load_shakespeare("test"):
         ids = tokenizer.encode(play.text)
         places = far_names(play.text, known)
         n_names[play.title] = len(places)
-        for name, model in models.items():
-            for context in (FAR, NEAR):
-                bits = word_bits(model, ids, places, context)
-                by_play = result.setdefault(f"{name}, {context} characters", {})
-                by_play[play.title] = bits.tolist()
+        if not places:
+            continue
+        for context in (FAR, NEAR):
+            seeds = [word_bits(model, ids, places, context) for model in models.values()]
+            found.setdefault(f"GPT, {context} characters", []).append(np.mean(seeds, axis=0))
         for name, count_model in counts.items():
             nats = -count_model.log_probs(ids.numpy() - n_special)
             words = np.array([nats[start:end].sum() for start, end in places])
-            result.setdefault(name, {})[play.title] = (words / math.log(2)).tolist()
-    means = {
-        name: [float(np.mean(bits)) for bits in by_play.values() if bits]
-        for name, by_play in result.items()
-    }
+            found.setdefault(name, []).append(words / math.log(2))
+    means = {name: np.array([play.mean() for play in plays]) for name, plays in found.items()}
+    own = means[f"GPT, {FAR} characters"]
     return {
         "near": NEAR,
         "far": FAR,
         "n_names": n_names,
-        "bits_per_name": {name: seed_interval(values) for name, values in means.items()},
+        "unit": "bits per name, mean of a play's names and of the seeds",
+        "bits_per_name": {name: seed_interval(values.tolist()) for name, values in means.items()},
+        "below": {
+            name: seed_interval((values - own).tolist())
+            for name, values in means.items()
+            if values is not own
+        },
     }
 
 

@@ -226,7 +226,7 @@ def main() -> None:
     model, losses = train_model(tokenizer, train, plan, cache)
     card = make_card(model, losses, train, clock)
     if plan.keep:
-        save_model(CHECKPOINTS / f"{NAME}.safetensors", model, tokenizer, card, rounded=True)
+        save_model(CHECKPOINTS / f"{NAME}.safetensors", model, tokenizer, card, n_bits=6)
     result = {
         "question": "Can one small model do four tasks, told apart by a prefix?",
         "interval": "95 %; over words for reversal, else a bootstrap over plays or films",

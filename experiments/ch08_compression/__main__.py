@@ -38,8 +38,10 @@ from pretrain.gpt import GPT
 from pretrain_lab.baselines.kneser_ney import KneserNey, UnigramModel
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
+from pretrain_lab.paths import CHECKPOINTS
 
 CHARACTERS, SUBWORDS = "gpt_chars", "worldview_gpt"
+STRONG = "gpt_plays"  # its weights are stored in 8 bits
 FROZEN_ORDER = 7  # chosen on the validation plays (gpt_evaluation.json)
 ADAPTIVE_ORDERS = (4, 5, 6, 7, 8)
 READ = "training plays"
@@ -128,6 +130,11 @@ def model_bytes(train: str) -> dict[str, Any]:
         result[name] = {
             "n_parameters": n, "fp32_bytes": 4 * n, "fp16_bytes": 2 * n, "vocabulary_bytes": words
         }  # fmt: skip
+    model, _ = load_model(STRONG)
+    result[STRONG] = {
+        "n_parameters": sum(p.numel() for p in model.parameters()),
+        "file_bytes": (CHECKPOINTS / f"{STRONG}.safetensors").stat().st_size,
+    }
     result["training plays"] = {
         "characters": len(train),
         **{f"{name}_bytes": len(compress(train.encode())) for name, compress in FILES.items()},
@@ -191,16 +198,16 @@ def judge_counts(
 
 def pay_for(sizes: dict[str, Any], ways: dict[str, Any]) -> dict[str, Any]:
     """Return for each model and each rival without one after how many characters it pays off."""
+    sent = {
+        name: (sizes[name]["fp16_bytes"] + sizes[name]["vocabulary_bytes"], f"{name}, fp16")
+        for name in (CHARACTERS, SUBWORDS)
+    } | {STRONG: (sizes[STRONG]["file_bytes"], STRONG)}
     return {
         model: {
-            rival: break_even(
-                sizes[model]["fp16_bytes"] + sizes[model]["vocabulary_bytes"],
-                ways[rival]["bits"],
-                ways[f"{model}, fp16"]["bits"],
-            )
+            rival: break_even(n_bytes, ways[rival]["bits"], ways[way]["bits"])
             for rival in (*FILES, "counts, learning")
         }
-        for model in (CHARACTERS, SUBWORDS)
+        for model, (n_bytes, way) in sent.items()
     }
 
 
@@ -231,6 +238,7 @@ def study(texts: dict[str, Any], n_coded: int, cache: ArmCache) -> dict[str, Any
     for name in (CHARACTERS, SUBWORDS):
         for title, half in ((name, False), (f"{name}, fp16", True)):
             ways[title] = cache.get(title, partial(judge_gpt, name, text, ends, half=half))
+    ways[STRONG] = cache.get(STRONG, partial(judge_gpt, STRONG, text, ends, half=False))
     sizes = cache.get("sizes", lambda: model_bytes(train))
     return {
         "n_chars": len(text), "n_train_chars": len(train), "n_symbols": n_symbols,

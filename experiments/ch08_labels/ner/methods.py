@@ -56,7 +56,7 @@ ARMS = {
     "features": Arm(
         "features of words, counts of the plays among them",
         None,
-        [{"C": strength} for strength in (0.1, 1.0, 10.0, 100.0)],
+        [{"C": strength} for strength in (0.001, 0.01, 0.1, 1.0)],
     ),
     "scratch": Arm("from scratch", "random", RATES),
     "mlm": Arm("masked, fine-tuned", "bert", RATES),
