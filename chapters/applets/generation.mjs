@@ -3,9 +3,13 @@
 import { best, bits, filterProbabilities } from "./engine/sampling.mjs";
 import { fallsInto, layOut, numberOfStep, Writer } from "./engine/writing.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import { button, field, h, percent, roving, slider, spoken, visible } from "./ui/controls.mjs";
+import {
+  button, choice, field, h, percent, roving, slider, spoken, visible,
+} from "./ui/controls.mjs";
 import { getModel } from "./ui/files.mjs";
 
+const SMALL = "gpt_chars";
+const STRONG = "gpt_plays";
 const PROMPT = "JULIET:\nO, what a";
 const N_ROWS = 10;
 const RUN = 40;
@@ -43,7 +47,7 @@ class Generation extends Applet {
   static offer = "Write with the model, one character at a time";
 
   async build(panel) {
-    Object.assign(this, await getModel("gpt_chars"));
+    Object.assign(this, await getModel(SMALL), { name: SMALL });
     this.settings = { temperature: 1, topK: Infinity, topP: 0.9 };
     this.numberOf = numberOfStep(1);
     this.message = h("p", { class: "error", role: "alert" });
@@ -59,6 +63,12 @@ class Generation extends Applet {
     const nText = this.tokenizer.tokens.length - this.tokenizer.specials.length;
     const prompt = h("textarea", { rows: 2, maxlength: this.model.maxLength,
       oninput: () => this.start(prompt.value) }, PROMPT);
+    this.models = choice("Model", [[SMALL, "small"], [STRONG, `strong (${this.dataset.more} more)`]],
+      async (name) => {
+        await this.take(name);
+        prompt.maxLength = this.model.maxLength;
+        prompt.value = this.promptText;
+      }, SMALL);
     const seed = h("input", { type: "number", value: 1, min: 0, max: 999999, step: 1,
       oninput: () => this.reseed(Number(seed.value)) });
     const set = (name, value) => {
@@ -66,7 +76,7 @@ class Generation extends Applet {
       this.show();
     };
     return h("div", { class: "stack" },
-      field("Prompt", prompt, `at most ${this.model.maxLength} characters; line ends count`),
+      field("Prompt", prompt, "line ends count"),
       h("div", { class: "row settings" },
         slider("Temperature", { min: 0.1, max: 2, step: 0.1, value: 1 },
           (value) => set("temperature", value), (value) => value.toFixed(1)),
@@ -76,7 +86,22 @@ class Generation extends Applet {
         slider("Top-p", { min: 0.05, max: 1, step: 0.05, value: 0.9 },
           (value) => set("topP", value),
           (value) => (value === 1 ? "all" : value.toFixed(2))),
-        field("Seed", seed)));
+        field("Seed", seed), this.models));
+  }
+
+  /** Go on with another model, from the same prompt; if it cannot be had, with the one before. */
+  async take(name) {
+    const { control } = this.models;
+    control.disabled = true;
+    this.message.textContent = "Loading …";
+    try {
+      Object.assign(this, await getModel(name), { name });
+      this.start(this.promptText.slice(0, this.model.maxLength));
+    } catch (error) {
+      this.message.textContent = error.message;
+    }
+    control.disabled = false;
+    control.value = this.name;
   }
 
   buttonRow() {

@@ -98,6 +98,34 @@ def test_the_distribution_is_that_of_pytorch(
     assert axe_complaints(opened.page, "pt-generation") == []
 
 
+def test_the_strong_model_takes_over(visit: Visitor, tmp_path: Path):
+    strong = load_as_shipped("gpt_plays", tmp_path)
+    opened = visit(PAGE, reduced_motion=True)
+    panel = open_applet(opened, "generation")
+    panel.get_by_label("Model").select_option("gpt_plays")
+    expect(panel).to_contain_text("at most 256 fit", timeout=MILLISECONDS)
+    expect_distribution(panel, strong, PROMPT, top_p=0.9)
+    panel.get_by_role("button", name="Run 40").click()
+    expect(panel.locator("[role=status]")).to_contain_text("Step 40:", timeout=MILLISECONDS)
+    expect_distribution(panel, strong, text_of(panel), top_p=0.9)
+    long = "O Romeo, " * 20
+    panel.get_by_label("Prompt").fill(long)
+    panel.get_by_label("Model").select_option("gpt_chars")
+    expect(panel).to_contain_text("The model reads all 128 characters; at most 128 fit.")
+    expect(panel.get_by_label("Prompt")).to_have_value(long[:128])
+
+
+def test_without_the_strong_model_the_small_one_goes_on(visit: Visitor):
+    opened = visit(PAGE, missing=["**/gpt_plays.safetensors*"])
+    panel = open_applet(opened, "generation")
+    panel.get_by_role("button", name="Greedy").click()
+    text = text_of(panel)
+    panel.get_by_label("Model").select_option("gpt_plays")
+    expect(panel.get_by_role("alert")).to_contain_text("gpt_plays.safetensors could not be loaded")
+    expect(panel.get_by_label("Model")).to_have_value("gpt_chars")
+    assert text_of(panel) == text
+
+
 def test_every_way_to_choose_by_mouse(visit: Visitor, gpt: tuple[Any, Any]):
     panel = open_applet(visit(PAGE), "generation")
     press = lambda name: panel.get_by_role("button", name=name, exact=True).click()  # noqa: E731
@@ -319,6 +347,11 @@ def test_without_scripts_the_recorded_texts_stay(visit: Visitor):
 
 
 def test_the_folder_of_models_is_where_the_page_says(visit: Visitor, html: Path):
-    size = visit(PAGE).page.locator("pt-generation").get_attribute("data-size")
-    file = html / "_static" / "applets" / "models" / "gpt_chars.safetensors"
-    assert size == f"loads {round(file.stat().st_size / 1000)} kB"
+    applet = visit(PAGE).page.locator("pt-generation")
+    files = html / "_static" / "applets" / "models"
+    small, strong = (
+        (files / f"{name}.safetensors.gz").stat().st_size / 1000
+        for name in ("gpt_chars", "gpt_plays")
+    )
+    assert applet.get_attribute("data-size") == f"loads {round(small)} kB"
+    assert applet.get_attribute("data-more") == f"{strong / 1000:.1f} MB"

@@ -102,7 +102,7 @@ def test_no_model_is_loaded_before_a_reader_asks(visit: Visitor):
     opened.page.wait_for_timeout(300)
     assert not [one for one in asked if "models/" in one]
     open_applet(opened, "mask-fill")
-    assert [one for one in asked if "bert_chars.safetensors?v=" in one]
+    assert [one for one in asked if "bert_chars.safetensors.gz?v=" in one]
 
 
 def test_a_missing_model_gives_the_message_and_can_be_retried(visit: Visitor):

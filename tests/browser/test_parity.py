@@ -56,7 +56,7 @@ def unseen() -> str:
 
 def exercise(name: str, text: Tensor, tokenizer, generator: Generator) -> Exercise:
     """Prepare a text as the model's objective does: every seventh place is asked."""
-    if name == "gpt_chars":
+    if name.startswith("gpt"):
         return Exercise(text, None, torch.cat([text[1:], text.new_tensor([-1])]))
     first = int(torch.randint(7, (), generator=generator)) % len(text)
     if name == "bert_chars":
@@ -107,7 +107,7 @@ def bits(scores: list[np.ndarray], exercises: list[Exercise]) -> float:
     return torch.cat(costs).mean().item()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "gpt_plays"])
 def test_scores_are_those_of_pytorch(workshop: Workshop, unseen: str, name: str):
     model, tokenizer = load_model(name)
     generator = Generator().manual_seed(1)

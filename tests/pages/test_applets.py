@@ -2,6 +2,7 @@
 """The applets' files, joined for disks and versioned for servers, and what pages show of them."""
 
 import base64
+import gzip
 import re
 from pathlib import Path
 
@@ -97,6 +98,13 @@ class TestFiles:
         assert np.allclose(tensors["w"], 0.1, rtol=1e-3)
         assert tensors["steps"] == 7
 
+    def test_rounded_weights_keep_their_bytes(self, tmp_path: Path):
+        root = repository_with(tmp_path, 0.1)
+        path = root / applet_files.CHECKPOINTS / "gpt_chars.safetensors"
+        save_file({"w": np.full((2, 3), 31, np.int8), "w.scale": np.full(2, 0.1, np.float32)},
+                  path, metadata={"pretrain": "{}"})  # fmt: skip
+        assert applet_files.contents(root)["gpt_chars.safetensors"] == path.read_bytes()
+
     def test_the_version_changes_with_a_model(self, tmp_path: Path):
         one = repository_with(tmp_path / "one", 0.1)
         two = repository_with(tmp_path / "two", 0.2)
@@ -148,9 +156,10 @@ class TestPages:
     def test_every_file_stands_there_for_a_disk_too(self, html: Path, repository: Path):
         models = html / "_static" / "applets" / "models"
         for name, content in applet_files.contents(repository).items():
-            assert (models / name).read_bytes() == content
-            text = (models / f"{name}.js").read_text(encoding="utf-8")
-            assert base64.b64decode(text.split('"')[3]) == content
+            zipped = (models / f"{name}.gz").read_bytes()
+            assert gzip.decompress(zipped) == content
+            text = (models / f"{name}.gz.js").read_text(encoding="utf-8")
+            assert base64.b64decode(text.split('"')[3]) == zipped
 
     def test_modules_ask_for_the_same_version_as_the_page(self, html: Path, repository: Path):
         version = applet_files.version(repository)

@@ -12,8 +12,8 @@ from tools.editions import offline
 
 def small_build(folder: Path) -> Path:
     """Make a folder that looks like built pages."""
-    for name in ("index.html", "_static/a.js", "_static/m.mjs", "_static/w.safetensors",
-                 "_static/w.safetensors.js", ".doctrees/a.pickle",
+    for name in ("index.html", "_static/a.js", "_static/m.mjs", "_static/w.safetensors.gz",
+                 "_static/w.safetensors.gz.js", ".doctrees/a.pickle",
                  "notebooks/one.ipynb"):  # fmt: skip
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ def test_what_only_a_server_can_give_is_left_out(tmp_path: Path):
     offline.pack(small_build(tmp_path / "html"), tmp_path / "book.zip")
     with zipfile.ZipFile(tmp_path / "book.zip") as packed:
         names = {Path(name).name for name in packed.namelist()}
-    assert names == {"README.txt", "index.html", "a.js", "w.safetensors.js", "one.ipynb"}
+    assert names == {"README.txt", "index.html", "a.js", "w.safetensors.gz.js", "one.ipynb"}
 
 
 def test_two_packs_are_equal(tmp_path: Path):

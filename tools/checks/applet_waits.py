@@ -2,10 +2,11 @@
 """Time how long a reader waits for the models in the page: ``make bench``.
 
 Two questions, both asked in a browser with an empty cache: how long from the press of an applet's
-button to its first answer, from this machine's own server and through a line of 10 Mbit/s; and how
-long the next character of GPT takes, with the key-value cache and without. Both sides are measured
-in turns. These are wall times, since waiting is what is measured; no test asserts one. The result
-is ``benchmarks/waits.json``.
+button to its first answer, from this machine's own server and through a line of 10 Mbit/s, and the
+same for a further model that a choice inside the applet loads; and how long the next character of
+GPT takes, with the key-value cache and without. Both sides are measured in turns. These are wall
+times, since waiting is what is measured; no test asserts one. The result is
+``benchmarks/waits.json``.
 """
 
 import argparse
@@ -30,6 +31,15 @@ OPEN = """async (name) => {
   const start = performance.now();
   applet.shadowRoot.querySelector("button.open").click();
   await opened;
+  return performance.now() - start;
+}"""
+CHOOSE = """async (name) => {
+  const { shadowRoot } = document.querySelector(name);
+  const choice = [...shadowRoot.querySelectorAll("select")].find((one) => one.options.length > 1);
+  const start = performance.now();
+  choice.value = choice.options[1].value;
+  choice.dispatchEvent(new Event("change"));
+  while (choice.disabled) await new Promise((resolve) => setTimeout(resolve, 5));
   return performance.now() - start;
 }"""
 NEXT = """async ({ root, version, cached }) => {
@@ -89,6 +99,10 @@ def measure(html: Path, n_pairs: int) -> dict[str, Any]:
             label: opening(browser, f"{address}{page}", element, n_pairs)
             for label, (page, element) in found.items()
         }
+        page, element = found["generation"]
+        waits["generation, strong model"] = opening(
+            browser, f"{address}{page}", element, n_pairs, chosen=True
+        )
         page = next(page for page, _ in found.values())
         return {
             "unit": "ms, median",
@@ -111,12 +125,15 @@ def applets(html: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
-def opening(browser: Browser, address: str, element: str, n_pairs: int) -> dict[str, float]:
-    """Time from the press to the first answer, on either line in turns."""
+def opening(
+    browser: Browser, address: str, element: str, n_pairs: int, *, chosen: bool = False
+) -> dict[str, float]:
+    """Time from the press to the first answer, on either line in turns; `chosen`: see CHOOSE."""
     waits: dict[str, list[float]] = {"own line": [], "10 Mbit/s": []}
     for _ in range(n_pairs):
         for line, times in waits.items():
-            times.append(_opened(browser, address, element, throttled=line != "own line"))
+            throttled = line != "own line"
+            times.append(_opened(browser, address, element, throttled=throttled, chosen=chosen))
     return {line: round(statistics.median(times), 1) for line, times in waits.items()}
 
 
@@ -141,8 +158,8 @@ def _ready(browser: Browser, address: str) -> Page:
     return page
 
 
-def _opened(browser: Browser, address: str, name: str, *, throttled: bool) -> float:
-    """Open one applet in a fresh page; return milliseconds."""
+def _opened(browser: Browser, address: str, name: str, *, throttled: bool, chosen: bool) -> float:
+    """Open one applet in a fresh page, or then choose its other model; return milliseconds."""
     page = _ready(browser, address)
     page.wait_for_function("(name) => customElements.get(name)", arg=name)
     if throttled:
@@ -150,6 +167,8 @@ def _opened(browser: Browser, address: str, name: str, *, throttled: bool) -> fl
         session.send("Network.enable")
         session.send("Network.emulateNetworkConditions", SLOW)
     waited: float = page.evaluate(OPEN, name)
+    if chosen:
+        waited = page.evaluate(CHOOSE, name)
     page.context.close()
     return waited
 

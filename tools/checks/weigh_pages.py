@@ -30,7 +30,7 @@ SUFFIXES = {
     "js": (".js", ".mjs"),
     "fonts": (".woff2", ".woff", ".ttf"),
     "images": (".png", ".svg", ".jpg", ".jpeg", ".webp", ".gif"),
-    "models": (".safetensors", ".bin", ".onnx"),
+    "models": (".safetensors", ".gz", ".bin", ".onnx"),
 }
 KINDS = (*SUFFIXES, "math", "other")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tools.chapters.store import ROOT, ChapterError
 
 NAME = "pretraining-paradigms"
-FOR_SERVERS = (".mjs", ".safetensors", ".buildinfo", ".inv")
+FOR_SERVERS = (".mjs", ".gz", ".buildinfo", ".inv")
 FOLDER_FOR_SERVERS = ".doctrees"
 TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows; the same for every file
 READ_ME = """\

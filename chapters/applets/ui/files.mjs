@@ -4,6 +4,7 @@
  *
  * From a server the files are fetched. A page that was opened from a disk may not fetch; there a
  * script beside each file holds the same bytes as text (see `start.js`, which sets `ptBook`).
+ * Both are zipped.
  */
 import { CharTokenizer } from "../engine/characters.mjs";
 import { BERT, GPT } from "../engine/models.mjs";
@@ -24,7 +25,8 @@ const requests = new Map();
 export function getFile(name) {
   if (!requests.has(name)) {
     const isLocal = location.protocol === "file:";
-    const request = (isLocal ? readScript(name) : download(name)).catch((error) => {
+    const zipped = isLocal ? readScript(`${name}.gz`) : download(`${name}.gz`);
+    const request = zipped.then(unzip).catch((error) => {
       requests.delete(name);
       throw new Error(`The file ${name} could not be loaded (${error.message}).`);
     });
@@ -38,6 +40,11 @@ async function download(name) {
   const answer = await fetch(`${root}models/${name}${version}`);
   if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
   return answer.arrayBuffer();
+}
+
+function unzip(bytes) {
+  const parts = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(parts).arrayBuffer();
 }
 
 async function readScript(name) {

@@ -12,8 +12,9 @@ becomes ``<pt-mask-fill>…</pt-mask-fill>`` around its static form: the figure 
 option ``shows`` names (or ``previous-output``, what the cell right before it wrote), moved here
 from its cell, and the text. The module ``chapters/applets/mask-fill.mjs`` puts the live part
 below. ``files`` names what the applet fetches when a reader opens it, so that the page can say how
-much that is. ``data``, such as ``model=gpt``, sets attributes of the element (``data-model="gpt"``)
-for a module that serves more than one place.
+much that is, and ``more`` what a control inside it may fetch later. ``data``, such as
+``model=gpt``, sets attributes of the element (``data-model="gpt"``) for a module that serves more
+than one place.
 """
 
 import re
@@ -32,6 +33,7 @@ from book_pages.weight import applet_files
 
 PREFIX = "pt-"
 PREVIOUS = "previous-output"
+TAKEN = ("size", "more")  # names of data that the directive sets by itself
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -47,6 +49,7 @@ class AppletDirective(SphinxDirective):
     option_spec: ClassVar = {
         "shows": directives.unchanged_required,
         "files": directives.unchanged_required,
+        "more": directives.unchanged_required,
         "data": directives.unchanged_required,
     }
 
@@ -65,14 +68,14 @@ class AppletDirective(SphinxDirective):
         root = Path(self.env.srcdir)
         if not (root / applet_files.MODULES / f"{name}.mjs").is_file():
             raise self.error(f"expected the module {applet_files.MODULES}/{name}.mjs")
-        files = self.options.get("files", "").split()
-        if missing := [file for file in files if not applet_files.exists(root, file)]:
+        files, more = (self.options.get(option, "").split() for option in ("files", "more"))
+        if missing := [file for file in files + more if not applet_files.exists(root, file)]:
             raise self.error(f"applet {name}: expected files that the book has, got {missing}")
         try:
             data = read_data(self.options.get("data", ""))
         except ValueError as error:
             raise self.error(f"applet {name}: {error}") from error
-        node = applet("\n".join(self.content), name=name, files=files, data=data)
+        node = applet("\n".join(self.content), name=name, files=files, more=more, data=data)
         node["shows"] = self.options.get("shows", "")
         self.set_source_info(node)
         self.state.nested_parse(self.content, self.content_offset, node)
@@ -87,7 +90,7 @@ def read_data(text: str) -> dict[str, str]:
     """
     pairs = [pair.partition("=") for pair in text.split()]
     for name, equals, value in pairs:
-        if not _NAME.fullmatch(name) or not equals or not value or name == "size":
+        if not _NAME.fullmatch(name) or not equals or not value or name in TAKEN:
             raise ValueError(f"expected data such as model=gpt, got {name + equals + value!r}")
     if len({name for name, _, _ in pairs}) < len(pairs):
         raise ValueError(f"expected every name once in data, got {text!r}")
@@ -148,8 +151,10 @@ def register(app: Sphinx) -> None:
 
 def visit_applet_html(translator: Any, node: applet) -> None:
     """Open the custom element, and say how much its files weigh."""
-    size = applet_files.kilobytes(Path(translator.builder.srcdir), node["files"])
+    root = Path(translator.builder.srcdir)
+    size, more = (applet_files.kilobytes(root, node[option]) for option in ("files", "more"))
     told = f' data-size="loads {size} kB"' if size else ""
+    told += f' data-more="{more / 1000:.1f} MB"' if more else ""
     told += "".join(f' data-{name}="{escape(value)}"' for name, value in node["data"].items())
     translator.body.append(f'<{PREFIX}{node["name"]} class="applet"{told}>\n')
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What the applets load: their modules, the trained models and small data, put into the build.
 
-The models are those of ``data/checkpoints/``, in half precision: half the size, and no visible
-loss. Every file is written twice, as it is, and as a script for pages that were opened from a disk,
-which may fetch nothing.
+The models are those of ``data/checkpoints/``, in half precision where they are not rounded to less
+already: half the size, and no visible loss. Every file is written twice, zipped, and as a script
+for pages that were opened from a disk, which may fetch nothing.
 """
 
 import base64
+import gzip
 import hashlib
 import json
 from functools import lru_cache
@@ -25,7 +26,7 @@ START = "ui/start.js"  # of MODULES; in the build it stands at the top, where pa
 CHECKPOINTS = "data/checkpoints"
 DATA = "data/applets"
 TARGET = "applets"  # below _static
-MODELS = ("gpt_chars", "bert_chars", "t5_chars")
+MODELS = ("gpt_chars", "bert_chars", "t5_chars", "gpt_plays")
 FOLDERS = ("time_machine",)  # of CHECKPOINTS; their files are small already
 
 
@@ -38,12 +39,12 @@ def write(app: Sphinx) -> None:
     models = target / "models"
     models.mkdir(parents=True, exist_ok=True)
     for name, content in contents(root).items():
-        file = models / name
+        file = models / f"{name}.gz"
         file.parent.mkdir(exist_ok=True)
-        file.write_bytes(content)
-        text = base64.b64encode(content).decode()
+        file.write_bytes(zipped(content))
+        text = base64.b64encode(file.read_bytes()).decode()
         file.with_name(f"{file.name}.js").write_text(
-            f'ptBook.files["{name}"] = "{text}";\n', encoding="utf-8"
+            f'ptBook.files["{name}.gz"] = "{text}";\n', encoding="utf-8"
         )
 
 
@@ -86,16 +87,24 @@ def contents(root: Path) -> dict[str, bytes]:
 def half_precision(path: Path) -> bytes:
     """Return a safetensors file with its 32-bit floats in 16 bits, with the same description.
 
-    Counters stay as they are.
+    Counters stay as they are, and so does a file of rounded weights.
     """
     with safe_open(path, framework="np") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         metadata = file.metadata()
+    if any(tensor.dtype == np.int8 for tensor in tensors.values()):
+        return path.read_bytes()
     halves = {
         name: tensor.astype(np.float16) if tensor.dtype == np.float32 else tensor
         for name, tensor in tensors.items()
     }
     return save(halves, metadata=metadata)
+
+
+@lru_cache(maxsize=64)
+def zipped(content: bytes) -> bytes:
+    """Return what a page loads for a file; the same for the same content."""
+    return gzip.compress(content, 9, mtime=0)
 
 
 def exists(root: Path, name: str) -> bool:
@@ -104,14 +113,14 @@ def exists(root: Path, name: str) -> bool:
 
 
 def kilobytes(root: Path, names: list[str]) -> int:
-    """Add up what files weigh, in kB."""
+    """Add up what files weigh, zipped, in kB."""
     return round(sum(_sizes(root)[name] for name in names) / 1_000)
 
 
 @lru_cache(maxsize=2)
 def _sizes(root: Path) -> dict[str, int]:
-    """Measure every file in bytes."""
-    return {name: len(content) for name, content in contents(root).items()}
+    """Measure every file in bytes, zipped."""
+    return {name: len(zipped(content)) for name, content in contents(root).items()}
 
 
 @lru_cache(maxsize=2)
