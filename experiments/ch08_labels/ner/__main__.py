@@ -7,9 +7,10 @@ name must be known by its use. A tagger learns from 512, 2,048, 8,192 and all pa
 come: about one in eight holds a name. Every method has four settings, tried at 512, 2,048 and all
 passages on the validation plays with a subset and a seed that are not used again. Every network
 learns until validation no longer improves, and the threshold above which a word is marked is chosen
-there as well.
+there as well. The book's strong GPT and the same network from random weights are given 512.
 
-    python -m experiments.ch08_labels.ner            # about 3 CPU-hours; goes on after a stop
+    python -m experiments.ch08_labels.ner            # about 5 CPU-hours; goes on after a stop
+    python -m experiments.ch08_labels.ner --arms strong    # only some; writes no record
     python -m experiments.ch08_labels.ner --quick    # a few passages; prints, keeps nothing
 
 The mini models must be there before (`book_models.mini_models`). Writes data/runs/name_study.json.
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from experiments.book_models.mini_models import digest
+from experiments.ch08_labels import strong_gpt
 from experiments.ch08_labels.methods import best_place
 from experiments.ch08_labels.ner.data import TUNED_AT, Plan
 from experiments.ch08_labels.ner.methods import ARMS, EVERY, MIN_STEPS, PATIENCE, run
@@ -73,12 +75,17 @@ def attempt(plan: Plan, name: str, place: int, n: int, seed: int) -> dict[str, A
 def choose(get: Get, plan: Plan, name: str, n: int) -> tuple[int, list[float]]:
     """Try the settings of an arm at n passages: the place of the best, and the F1 of each."""
     scores = [
-        get(f"{name} {n} {place} tuning", partial(attempt, plan, name, place, n, TUNING_SEED))[
-            "validation"
-        ]
+        get(label(name, place, n, TUNING_SEED), partial(attempt, plan, name, place, n, TUNING_SEED))
         for place in range(len(ARMS[name].grid))
     ]
-    return best_place(scores), scores
+    validation = [score["validation"] for score in scores]
+    return best_place(validation), validation
+
+
+def label(name: str, place: int, n: int, seed: int) -> str:
+    """Name a training by all that decides it, so that arms may come and go."""
+    setting = " ".join(f"{key} {value}" for key, value in ARMS[name].grid[place].items())
+    return f"{name} {n} {setting} seed {seed}"
 
 
 class Found(dict[int, Array]):
@@ -120,47 +127,55 @@ def worth(arm: Found, reference: Found, n: int, weights: Array) -> dict[str, Any
     return times_the_labels(n, sizes, needed, curves, arm.resampled(n, weights))
 
 
+def complete(get: Get, plan: Plan, name: str) -> tuple[Found, dict[str, Any]]:
+    """Choose the settings of an arm and run it: its counts, and what the record says of it."""
+    arm, test = ARMS[name], plan.passages("test")
+    sizes = [n for n in plan.n_passages() if arm.most is None or n <= arm.most]
+    weights = draw_counts(len(test), N_RESAMPLES)
+    chosen = {n: choose(get, plan, name, n) for n in sorted({plan.tuned_at(n) for n in sizes})}
+    use = {n: chosen[plan.tuned_at(n)][0] for n in sizes}
+    runs = {
+        n: [
+            get(label(name, use[n], n, s), partial(attempt, plan, name, use[n], n, s))
+            for s in plan.seeds
+        ]
+        for n in sizes
+    }
+    found = Found({n: np.array([r["counts"] for r in runs[n]], float) for n in sizes})
+    return found, {
+        "title": arm.title,
+        "tried": {
+            str(n): [{"setting": s, "validation": v} for s, v in zip(arm.grid, m, strict=True)]
+            for n, (_, m) in chosen.items()
+        },
+        "f1": {
+            str(n): {
+                **middle(found.mean(n), found.resampled(n, weights)),
+                "seeds": seed_interval([float(f1(c.sum(axis=0))) for c in found[n]]),
+                "at_half": [float(f1(np.array(r["counts_at_half"], float))) for r in runs[n]],
+            }
+            for n in sizes
+        },
+        "first_losses_nats": {str(n): runs[n][0]["first_losses"] for n in sizes},
+        **{
+            key: {str(n): [r[key] for r in runs[n]] for n in sizes}
+            for key in ("n_steps", "threshold")
+        },
+        "cpu_seconds": {
+            str(n): sum(r["cpu_seconds"] for r in runs[n]) / len(runs[n]) for n in sizes
+        },
+    }
+
+
 def study(get: Get, plan: Plan) -> dict[str, Any]:
     """Run all arms and compare them."""
     test, sizes = plan.passages("test"), plan.n_passages()
     weights, plays = draw_counts(len(test), N_RESAMPLES), [passage.play for passage in test]
     arms, found = {}, {}
-    for name, arm in ARMS.items():
-        chosen = {n: choose(get, plan, name, n) for n in sorted({plan.tuned_at(n) for n in sizes})}
-        use = {n: chosen[plan.tuned_at(n)][0] for n in sizes}
-        runs = {
-            n: [
-                get(f"{name} {n} seed {s}", partial(attempt, plan, name, use[n], n, s))
-                for s in plan.seeds
-            ]
-            for n in sizes
-        }
-        found[name] = Found({n: np.array([r["counts"] for r in runs[n]], float) for n in sizes})
-        arms[name] = {
-            "title": arm.title,
-            "tried": {
-                str(n): [{"setting": s, "validation": v} for s, v in zip(arm.grid, m, strict=True)]
-                for n, (_, m) in chosen.items()
-            },
-            "f1": {
-                str(n): {
-                    **middle(found[name].mean(n), found[name].resampled(n, weights)),
-                    "seeds": seed_interval([float(f1(c.sum(axis=0))) for c in found[name][n]]),
-                    "at_half": [float(f1(np.array(r["counts_at_half"], float))) for r in runs[n]],
-                }
-                for n in sizes
-            },
-            "first_losses_nats": {str(n): runs[n][0]["first_losses"] for n in sizes},
-            **{
-                key: {str(n): [r[key] for r in runs[n]] for n in sizes}
-                for key in ("n_steps", "threshold")
-            },
-            "cpu_seconds": {
-                str(n): sum(r["cpu_seconds"] for r in runs[n]) / len(runs[n]) for n in sizes
-            },
-        }
+    for name in ARMS:
+        found[name], arms[name] = complete(get, plan, name)
     pairs = [(name, rival) for rival in REFERENCES for name in ARMS if name != rival]
-    pairs += [("mlm", "clm"), ("mlm", "span"), ("clm", "span")]
+    pairs += [("mlm", "clm"), ("mlm", "span"), ("clm", "span"), ("strong", "scratch_strong")]
     pairs += [(name, "unseen") for name in ARMS]
     found["unseen"] = Found(dict.fromkeys(sizes, count_unseen(test)))
     return {
@@ -168,7 +183,11 @@ def study(get: Get, plan: Plan) -> dict[str, Any]:
         "arms": arms,
         "rules": rules(plan, found["unseen"], weights),
         "differences": {
-            f"{a} - {b}": {str(n): compare(found[a], found[b], n, weights, plays) for n in sizes}
+            f"{a} - {b}": {
+                str(n): compare(found[a], found[b], n, weights, plays)
+                for n in sizes
+                if n in found[a] and n in found[b]
+            }
             for a, b in pairs
         },
         "worth": {
@@ -213,17 +232,23 @@ def rules(plan: Plan, unseen: Found, weights: Array) -> dict[str, Any]:
 def main() -> None:
     """Run the study, or a small version of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--arms", choices=list(ARMS), nargs="+", help="run these; no record")
     parser.add_argument("--quick", action="store_true")
-    plan = Plan.quick() if parser.parse_args().quick else Plan()
+    options = parser.parse_args()
+    plan = Plan.quick() if options.quick else Plan()
     settings = {
-        "arms": {name: arm.grid for name, arm in ARMS.items()},
         "max_steps": plan.max_steps,
         "stops": {"every": EVERY, "patience": PATIENCE, "min_steps": MIN_STEPS},
-        "models": {kind: digest(kind) for kind in ("bert", "gpt", "t5")},
+        "models": {kind: digest(kind) for kind in ("bert", "gpt", "t5")}
+        | {"strong": strong_gpt.digest()},
         "seeds": list(plan.seeds),
         "tuned_at": {str(n): m for n, m in TUNED_AT.items()},
     }
     cache = ArmCache("name_study", settings, keep=plan.keep)
+    if options.arms:
+        for name in options.arms:
+            complete(cache.get, plan, name)
+        return
     record = {
         "question": "How many labelled passages is pre-training on plays worth?",
         "unit": "F1 of whole names; k = passages of the reference / passages of the arm",

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.ch08_labels import strong_gpt
 from experiments.ch08_labels.methods import best_place
 from experiments.ch08_labels.plays import methods
 from experiments.ch08_labels.plays.data import TASKS, questions
@@ -130,7 +131,7 @@ def main() -> None:
     n_labels, n_test = ((32,), 60) if quick else (N_LABELS, N_TEST)
     stops = {"every": methods.EVERY, "patience": methods.PATIENCE, "max_steps": methods.MAX_STEPS}
     settings = {
-        "backbone": methods.BACKBONE,
+        "backbone": strong_gpt.NAME,
         "arms": {name: arm.grid for name, arm in ARMS.items()},
         "n_labels": list(n_labels),
         "seeds": list(SEEDS),

@@ -5,6 +5,7 @@ The GPT has read the training plays. The same network from random weights sees t
 rates tuned for each; both learn until validation no longer improves.
 """
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -18,15 +19,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from torch import Generator, Tensor
 
-from experiments.book_models.character_models import tokenizer_of
 from experiments.ch08_labels.data import draw_nested
 from experiments.ch08_labels.plays.data import MAX_LEN, Question, questions
+from experiments.ch08_labels.strong_gpt import characters, new_backbone
 from experiments.common.early_stopping import KeepBest, fit_until_converged
 from experiments.common.mixed_precision import FastProducts, fast_products
-from pretrain.gpt import GPT
 from pretrain.training import OptimConfig
 from pretrain_lab.baselines.kneser_ney import KneserNey
-from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.finetuning.sequence_classification import (
     TextClassifier,
@@ -34,9 +33,7 @@ from pretrain_lab.finetuning.sequence_classification import (
     in_batches,
     predict_classes,
 )
-from pretrain_lab.tokenizers.characters import CharTokenizer
 
-BACKBONE = "gpt_plays"
 ORDER = 7  # of the counted letters, the best on the validation plays
 BATCH_SIZE = 16
 EVERY, PATIENCE, MAX_STEPS = 25, 8, 1000
@@ -87,34 +84,16 @@ class Outcome(NamedTuple):
     first_losses: list[float]
 
 
-@cache
-def tokenizer() -> CharTokenizer:
-    """Make the characters of the strong GPT."""
-    found = tokenizer_of(BACKBONE)
-    assert isinstance(found, CharTokenizer)
-    return found
-
-
-def new_backbone(name: str, seed: int) -> GPT:
-    """Copy the pre-trained network, or make one of its shape from random weights."""
-    trained = load_model(BACKBONE)[0]
-    torch.manual_seed(500 + seed)
-    model = GPT(trained.config)
-    if name == "gpt":
-        model.load_state_dict(trained.state_dict())
-    return model
-
-
 def encode(texts: Sequence[Question]) -> list[Tensor]:
     """Encode texts as the GPT met them, with a line break before; what is too long is cut."""
-    return [tokenizer().encode("\n" + question.text)[:MAX_LEN] for question in texts]
+    return [characters().encode("\n" + question.text)[:MAX_LEN] for question in texts]
 
 
 @torch.no_grad()
 def judge(texts: list[Tensor], labels: Tensor, model: TextClassifier) -> tuple[float, None]:
     """Average the loss over the watched validation questions; the score is its negative."""
     with fast_products():
-        logits = in_batches(model, texts, pad_id=tokenizer().pad_id)
+        logits = in_batches(model, texts, pad_id=characters().pad_id)
     return -F.cross_entropy(logits.float(), labels).item(), None
 
 
@@ -126,8 +105,8 @@ def run_network(name: str, task: str, setting: Setting, n: int, seed: int, n_tes
     )
     chosen = [train[i] for i in draw_nested(len(train), n, 9000 + seed)]
     torch.manual_seed(seed)
-    model = TextClassifier(new_backbone(name, seed), 2, pooling="mean")
-    pad_id = tokenizer().pad_id
+    model = TextClassifier(new_backbone(seed, trained=name == "gpt"), 2, pooling="mean")
+    pad_id = characters().pad_id
     loss = FastProducts(
         classification_loss(
             encode(chosen), [q.label for q in chosen], batch_size=BATCH_SIZE, pad_id=pad_id
@@ -182,23 +161,32 @@ def run(name: str, task: str, setting: Setting, n: int, seed: int, n_test: int) 
 @cache
 def counted_letters() -> KneserNey:
     """Fit the counts of letters on the training plays, without labels."""
-    n_special = len(tokenizer().special_ids)
+    n_special = len(characters().special_ids)
     plays = load_shakespeare("train")
-    texts = [tokenizer().encode(play.text).numpy() - n_special for play in plays]
+    texts = [characters().encode(play.text).numpy() - n_special for play in plays]
     starts = np.cumsum([0, *map(len, texts[:-1])])
-    model = KneserNey(ORDER, tokenizer().vocab_size - n_special)
+    model = KneserNey(ORDER, characters().vocab_size - n_special)
     return model.fit(np.concatenate(texts), starts)
 
 
 def surprise(text: str) -> float:
     """Score a text, after a line break, by counted letters: nats."""
-    ids = tokenizer().encode("\n" + text).numpy() - len(tokenizer().special_ids)
+    ids = characters().encode("\n" + text).numpy() - len(characters().special_ids)
     return -float(counted_letters().log_probs(ids)[1:].sum())
 
 
+ASKS = re.compile(
+    r"(?:^|[,;:!-])\W*(?:(?:and|but|or|o|now|then|well|why|nay|for)\W+)*"
+    r"(?:what|who|whom|whose|why|how|where|which|wherefore|is|are|am|was|were|do|does|did|doth|dost|"
+    r"ha[sd]|hath|have|hast|will|would|shall|should|can|could|may|might|must|wilt|canst|art|shalt|"
+    r"didst|wouldst|couldst)\b",
+    re.IGNORECASE,
+)
+
+
 def mark_rule(text: str) -> float:
-    """Guess "?" when counted letters expect it more than "." behind the sentence."""
-    return surprise(text + ".") - surprise(text + "?")
+    """Guess "?" when a clause begins as questions do: with a question word or a verb."""
+    return 1.0 if ASKS.search(text) else -1.0
 
 
 def order_rule(text: str) -> float:

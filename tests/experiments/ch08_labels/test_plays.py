@@ -42,6 +42,8 @@ def test_rules_by_hand() -> None:
     assert methods.change_rule("Who is there? Nay, answer me.") > 0
     assert methods.change_rule("I am here. Who is there?") < 0
     assert methods.mark_rule("What is thy name") > methods.mark_rule("My name is Caius Ligarius")
+    assert methods.mark_rule("But soft, and will he come") > 0, "openers of a clause are skipped"
+    assert methods.mark_rule("I know not what he will do") < 0, "only where a clause begins"
     assert methods.swap_rule("I my pray you, good lord.") > methods.swap_rule(
         "I pray you, my lord."
     )
