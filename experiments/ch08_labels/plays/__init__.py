@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The same for sentences of plays and the book's strong GPT."""
+"""Pairs of sentences and speeches, and what the book's strong GPT makes of them."""

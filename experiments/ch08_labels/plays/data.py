@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Questions about sentences of plays, with labels that the plays themselves give.
+"""Pairs of texts of which one stands in a play, and the other is the same but for one change.
 
-Training, validation and test sentences come from different plays. Each class has as many sentences
-as the others, play by play, so that a constant answer is right half of the time.
+Which of the two did Shakespeare write? Each kind of change is a task, after the minimal pairs of
+Warstadt et al. 2020 (arXiv:1912.00582; differs: theirs are made by grammar, ours from a text).
+Training, validation and test pairs come from different plays.
 """
 
 import re
@@ -14,101 +15,113 @@ from typing import NamedTuple
 import torch
 from torch import Generator
 
+from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.corpora.scenes import load_scenes
-from pretrain_lab.tasks.speakers import load_speaker_changes
 
 N_WORDS = (4, 24)  # of a sentence
-MAX_LEN = 256  # characters that are read
-_SENTENCE = re.compile(r"[^.?!]+[.?!]")
+N_LINES = 4  # of a speech in verse, at least
+MAX_LINE_LEN = 65  # characters of a line of verse; prose runs on
+MAX_LEN = 250  # characters of a text
+_SPACE_BEHIND_END = re.compile(r"(?<=[.?!])\s+")
 
 
-class Question(NamedTuple):
-    """One text with its label."""
+class Pair(NamedTuple):
+    """Two versions of a text."""
 
-    text: str
-    label: int  # 0 or 1
+    right: str  # as it stands in the play
+    wrong: str
     play: str
+    kind: int = 0  # a play has as many pairs of each kind
 
 
 def sentences(split: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the play and the sentences of each speech, with their marks, on one line."""
     for scene in load_scenes(split):
         for speech in scene.speeches:
-            text = " ".join(speech.text.split())
-            yield scene.play, [found.strip() for found in _SENTENCE.findall(text)]
+            yield scene.play, _SPACE_BEHIND_END.split(" ".join(speech.text.split()))
 
 
 def fits(sentence: str) -> bool:
-    """Say whether a sentence has a usual length."""
-    return N_WORDS[0] <= len(sentence.split()) <= N_WORDS[1]
+    """Say whether a sentence ends with a mark and has a usual length."""
+    return sentence[-1] in ".?!" and N_WORDS[0] <= len(sentence.split()) <= N_WORDS[1]
 
 
-def read_marks(split: str) -> Iterator[Question]:
-    """Ask of a sentence without its mark whether it ended with "?" (1) or "." (0)."""
+def exchanged(parts: list[str], place: int) -> list[str]:
+    """Exchange a part with the next one."""
+    return [*parts[:place], parts[place + 1], parts[place], *parts[place + 2 :]]
+
+
+def draw(n: int, generator: Generator) -> int:
+    """Draw a whole number from 0 to n - 1."""
+    return int(torch.randint(n, (), generator=generator))
+
+
+def read_lines(split: str) -> Iterator[Pair]:
+    """Exchange two neighbouring lines of verse; a speech stands below its heading."""
+    generator = Generator().manual_seed(15)
+    for play in load_shakespeare(split):
+        for speech in play.speeches:
+            lines = speech.text.split("\n")
+            while len("\n".join([speech.speaker + ":", *lines])) > MAX_LEN:
+                lines.pop()
+            if len(lines) < N_LINES or max(map(len, lines)) > MAX_LINE_LEN:
+                continue
+            other = exchanged(lines, draw(len(lines) - 1, generator))
+            if other != lines:
+                right, wrong = ("\n".join([speech.speaker + ":", *text]) for text in (lines, other))
+                yield Pair(right, wrong, play.slug)
+
+
+def read_swaps(split: str) -> Iterator[Pair]:
+    """Exchange two neighbouring words of a sentence, neither the first nor the last."""
+    generator = Generator().manual_seed(13)
     for play, said in sentences(split):
-        for sentence in said:
-            if fits(sentence) and sentence[-1] in "?.":
-                yield Question(sentence[:-1], int(sentence[-1] == "?"), play)
+        for sentence in filter(fits, said):
+            words = sentence.split()
+            other = exchanged(words, 1 + draw(len(words) - 3, generator))
+            if other != words:
+                yield Pair(sentence, " ".join(other), play)
 
 
-def read_orders(split: str) -> Iterator[Question]:
-    """Ask of two neighbouring sentences of a speech whether they were exchanged (1) or not (0)."""
-    generator = Generator().manual_seed(11)
+def read_orders(split: str) -> Iterator[Pair]:
+    """Exchange two neighbouring sentences of a speech."""
     for play, said in sentences(split):
         for first, second in pairwise(said):
             if fits(first) and fits(second):
-                swapped = int(torch.randint(2, (1,), generator=generator))
-                pair = (second, first) if swapped else (first, second)
-                yield Question(" ".join(pair), swapped, play)
+                yield Pair(f"{first} {second}", f"{second} {first}", play)
 
 
-def read_changes(split: str) -> Iterator[Question]:
-    """Ask of two neighbouring sentences whether another speaker says the second (1) or not (0)."""
-    for pair in load_speaker_changes(split, generator=Generator().manual_seed(12)):
-        yield Question(f"{pair.first} {pair.second}", pair.label, pair.play)
-
-
-def read_swaps(split: str) -> Iterator[Question]:
-    """Ask of a sentence whether two neighbouring words in it were exchanged (1) or not (0).
-
-    The first and the last word stay, because their capital and mark would tell.
-    """
-    generator = Generator().manual_seed(13)
+def read_marks(split: str) -> Iterator[Pair]:
+    """Exchange the mark of a question and of a statement; a play gives as many of both."""
     for play, said in sentences(split):
-        for sentence in said:
-            words = sentence.split()
-            if not fits(sentence):
-                continue
-            place = 1 + int(torch.randint(len(words) - 3, (1,), generator=generator))
-            swapped = int(torch.randint(2, (1,), generator=generator))
-            if swapped:
-                words[place : place + 2] = words[place + 1], words[place]
-            if words[place] != words[place + 1]:
-                yield Question(" ".join(words), swapped, play)
+        for sentence in filter(fits, said):
+            if sentence[-1] in "?.":
+                other = {"?": ".", ".": "?"}[sentence[-1]]
+                yield Pair(sentence, sentence[:-1] + other, play, int(sentence[-1] == "?"))
 
 
-TASKS: dict[str, Callable[[str], Iterator[Question]]] = {
-    "mark": read_marks,
-    "speaker": read_changes,
-    "order": read_orders,
-    "swap": read_swaps,
+TASKS: dict[str, Callable[[str], Iterator[Pair]]] = {
+    "lines": read_lines,
+    "words": read_swaps,
+    "sentences": read_orders,
+    "marks": read_marks,
 }
+"""What was exchanged -> how its pairs are made."""
 
 
 @cache
-def questions(task: str, split: str, n: int | None) -> tuple[Question, ...]:
-    """Draw questions of a split, as many of each label in each play; at most n in all, spread."""
+def pairs(task: str, split: str, n: int | None) -> tuple[Pair, ...]:
+    """Draw pairs of a split, as many of each kind in each play; at most n in all, spread."""
     generator = Generator().manual_seed(14)
-    by_class: dict[tuple[str, int], list[Question]] = {}
-    for question in TASKS[task](split):
-        if len(question.text) <= MAX_LEN:
-            by_class.setdefault((question.play, question.label), []).append(question)
-    found = []
-    for play in sorted({play for play, _ in by_class}):
-        both = [by_class.get((play, label), []) for label in (0, 1)]
-        keep = min(map(len, both))
-        for members in both:
-            order = torch.randperm(len(members), generator=generator)[:keep].sort().values
-            found += [members[i] for i in order.tolist()]
+    by_kind: dict[tuple[str, int], list[Pair]] = {}
+    for pair in TASKS[task](split):
+        if len(pair.right) <= MAX_LEN:
+            by_kind.setdefault((pair.play, pair.kind), []).append(pair)
+    found: list[Pair] = []
+    for play, kind in sorted(by_kind):
+        members = by_kind[play, kind]
+        keep = min(len(by_kind[other]) for other in by_kind if other[0] == play)
+        order = torch.randperm(len(members), generator=generator)[:keep].sort().values
+        found += [members[i] for i in order.tolist()]
     step = max(1, len(found) // (n or len(found)))
     return tuple(found[::step][:n])

@@ -1,49 +1,106 @@
 # SPDX-License-Identifier: MIT
-"""Sentences of plays with their labels: fair halves, other plays, and nothing that tells."""
+"""Pairs of which one stands in the play, and the ways to say which."""
 
 from collections import Counter
 
+import numpy as np
 import pytest
+import torch
+from torch import Generator, Tensor, nn
 
 from experiments.ch08_labels.plays import methods
-from experiments.ch08_labels.plays.data import MAX_LEN, TASKS, questions, read_marks, read_swaps
-from pretrain_lab.corpora.loading import play_split
+from experiments.ch08_labels.plays.data import MAX_LEN, N_LINES, TASKS, Pair, pairs
+from pretrain_lab.corpora.loading import load_shakespeare, play_split
+
+TWO = [Pair("Who is there?", "Who is there.", "a"), Pair("I am here.", "I am here?", "b")]
 
 
 @pytest.mark.parametrize("task", list(TASKS))
-def test_each_play_has_as_many_of_each_label(task: str) -> None:
-    """So a constant answer is right half of the time, in every play; splits share no play."""
+def test_the_right_version_alone_stands_in_the_play(task: str) -> None:
+    """Both have the same letters, and splits share no play."""
     for split in ("validation", "test"):
-        found = questions(task, split, None)
-        counts = Counter((q.play, q.label) for q in found)
-        for play in {q.play for q in found}:
-            assert counts[play, 0] == counts[play, 1] > 0
-            assert play_split(play) == split
-        assert max(len(q.text) for q in found) <= MAX_LEN
+        texts = {play.slug: " ".join(play.text.split()) for play in load_shakespeare(split)}
+        found = pairs(task, split, 200)
+        assert len(found) == 200
+        for pair in found:
+            assert play_split(pair.play) == split
+            assert " ".join(pair.right.split()) in texts[pair.play]
+            assert pair.right != pair.wrong
+            if task != "marks":
+                assert sorted(pair.right) == sorted(pair.wrong)
+            assert len(pair.right) == len(pair.wrong) <= MAX_LEN
 
 
-def test_the_mark_is_gone() -> None:
-    """No sentence ends with what is asked for, and none holds another sentence."""
-    found = list(read_marks("validation"))
-    assert not [q for q in found if q.text[-1] in ".?!"]
-    assert {q.label for q in found} == {0, 1}
+def test_each_play_asks_as_often_for_each_mark() -> None:
+    """So "always a full stop" is right half of the time."""
+    kinds = Counter((pair.play, pair.right[-1]) for pair in pairs("marks", "test", None))
+    for play, _ in kinds:
+        assert kinds[play, "?"] == kinds[play, "."] > 0
 
 
-def test_a_swap_changes_two_inner_words() -> None:
-    """First and last word stay, so capitals and marks tell nothing; some sentences are whole."""
-    said = {" ".join(q.text.split()) for q in read_swaps("validation") if q.label == 0}
-    assert said
-    for question in list(read_swaps("validation"))[:300]:
-        assert len(question.text.split()) >= 4
+def test_two_lines_change_places() -> None:
+    """The heading and all other lines stay where they are."""
+    for pair in pairs("lines", "validation", 300):
+        right, wrong = (text.split("\n") for text in (pair.right, pair.wrong))
+        moved = [i for i, (a, b) in enumerate(zip(right, wrong, strict=True)) if a != b]
+        assert len(moved) == 2
+        assert moved[1] == moved[0] + 1 > 1
+        assert len(right) > N_LINES
+
+
+def test_equal_scores_count_a_half() -> None:
+    """A method that cannot tell the two apart is right half of the time."""
+    assert methods.ask(lambda texts: np.zeros(len(texts)), TWO) == [0.5, 0.5]
+    assert methods.ask(lambda texts: np.array([t[-1] == "?" for t in texts]), TWO) == [1, 0]
+    assert methods.ask(methods.mark_rule, TWO) == [1, 1]
 
 
 def test_rules_by_hand() -> None:
-    """The rule for speakers looks at the first mark, the others at counted letters."""
-    assert methods.change_rule("Who is there? Nay, answer me.") > 0
-    assert methods.change_rule("I am here. Who is there?") < 0
-    assert methods.mark_rule("What is thy name") > methods.mark_rule("My name is Caius Ligarius")
-    assert methods.mark_rule("But soft, and will he come") > 0, "openers of a clause are skipped"
-    assert methods.mark_rule("I know not what he will do") < 0, "only where a clause begins"
-    assert methods.swap_rule("I my pray you, good lord.") > methods.swap_rule(
-        "I pray you, my lord."
-    )
+    """Openers of a clause are skipped; a question word counts only where a clause begins."""
+    asks = ["But soft, and will he come?", "I know not what he will do?"]
+    assert methods.mark_rule(asks).tolist() == [1, 0]
+    assert methods.seam("of England here.", "A strange beginning:") == (".", "a")
+    assert methods.seam("the King of France", "'Tis so") == ("", "'tis")
+    seams = methods.counted_seams()
+    assert seams[".", "and"] < seams[",", "and"], "after a full stop something new begins"
+    speech = ["ROMEO:\nMy lord, I came", "And saw the king,", "And went away."]
+    right, wrong = "\n".join(speech), "\n".join([speech[0], speech[2], speech[1]])
+    assert np.diff(methods.line_rule([wrong, right]))[0] > 0
+
+
+def test_a_language_model_is_asked_for_whole_texts() -> None:
+    """The log-probabilities of all characters behind the first line break, whatever stands beside.
+
+    So scores of texts asked one by one are those of texts asked together.
+    """
+    texts = ["Who is there?", "Nay, answer me: stand, and unfold yourself."]
+    together = methods.by_gpt(texts)
+    alone = np.concatenate([methods.by_gpt([text]) for text in texts])
+    assert np.allclose(together, alone, atol=0.5)  # bfloat16 where the processor has it
+    assert -4 < together[1] / len(texts[1]) < -0.5, "nats a character"
+    assert methods.by_gpt(["Who is there?"]) > methods.by_gpt(["Wh oist heer?"])
+
+
+class FirstId(nn.Module):
+    """Scores a text by its first id."""
+
+    def forward(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Give two logits for each text, (B, 2)."""
+        first = ids[:, 0].float()
+        return torch.stack([torch.zeros_like(first), first], dim=1)
+
+
+def test_the_loss_of_a_pair_is_the_logistic_of_the_lead() -> None:
+    """By hand: leads of 3 and of -1; every pair comes once in a pass."""
+    texts = [(torch.tensor([5, 1]), torch.tensor([2, 1])), (torch.tensor([4]), torch.tensor([5]))]
+    loss = methods.PairLoss(texts)
+    expected = np.mean([np.log1p(np.exp(-3)), np.log1p(np.exp(1))])
+    assert float(loss(FirstId(), Generator().manual_seed(0))) == pytest.approx(expected)
+
+
+def test_counted_words_learn_from_pairs() -> None:
+    """More often right on validation pairs than a guess, and the same at each call."""
+    runs = [methods.run("words", "lines", {"analyzer": "word", "n_gram": 3, "C": 10.0}, 256, 0, 50)
+            for _ in "ab"]  # fmt: skip
+    assert runs[0].hits == runs[1].hits
+    assert runs[0].validation > 0.5
