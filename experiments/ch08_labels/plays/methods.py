@@ -60,7 +60,7 @@ class Arm(NamedTuple):
     grid: list[Setting]
 
 
-STRENGTHS, RATES = (1.0, 10.0, 100.0, 1000.0), (1e-4, 3e-4, 1e-3, 3e-3)
+STRENGTHS, RATES = (0.1, 10.0, 1000.0, 100_000.0), (1e-4, 3e-4, 1e-3, 3e-3)
 ARMS = {
     "words": Arm(
         "counted words, pairs and triples of words",
