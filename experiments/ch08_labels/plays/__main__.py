@@ -25,10 +25,10 @@ import numpy as np
 from experiments.ch08_labels import strong_gpt
 from experiments.ch08_labels.methods import best_place
 from experiments.ch08_labels.plays import methods
-from experiments.ch08_labels.plays.data import TASKS, pairs
 from experiments.ch08_labels.plays.methods import ARMS, ASKED, RULES, run, run_asked
 from experiments.common.arm_cache import ArmCache
 from experiments.common.records import seed_interval
+from pretrain_lab.tasks.play_pairs import TASKS, read_pairs
 
 N_PAIRS, N_TEST = 512, 2400
 SEEDS = (0, 1, 2)
@@ -63,9 +63,11 @@ def learn(cache: ArmCache, name: str, task: str, n: int, n_test: int) -> dict[st
         return found
 
     scores = [get(place, TUNING_SEED)["validation"] for place in range(len(grid))]
-    runs = [get(best_place(scores), seed) for seed in SEEDS]
+    chosen = best_place(scores)
+    runs = [get(chosen, seed) for seed in SEEDS]
     return {
         "tried": [{"setting": s, "validation": v} for s, v in zip(grid, scores, strict=True)],
+        "chosen": grid[chosen],
         "n_steps": [one["n_steps"] for one in runs],
         "first_losses_nats": runs[0]["first_losses"],
         "hits": [one["hits"] for one in runs],
@@ -87,7 +89,7 @@ def study(cache: ArmCache, n: int, n_test: int) -> dict[str, Any]:
             if name != "rule" or task in RULES:
                 asked = cache.get(f"{task} {name}", partial(run_asked, name, task, n_test))
                 arms[name] = {"validation": asked["validation"], "hits": [asked["hits"]]}
-        plays = [pair.play for pair in pairs(task, "test", n_test)]
+        plays = [pair.play for pair in read_pairs(task, "test", n_test)]
         hits = {name: arm.pop("hits") for name, arm in arms.items()}
         for name, arm in arms.items():
             accuracies = [float(np.mean(row)) for row in hits[name]]

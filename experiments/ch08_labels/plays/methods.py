@@ -26,7 +26,6 @@ from sklearn.linear_model import LogisticRegression
 from torch import Generator, Tensor, nn
 
 from experiments.ch08_labels.data import draw_nested
-from experiments.ch08_labels.plays.data import MAX_LINE_LEN, Pair, pairs
 from experiments.ch08_labels.strong_gpt import NAME, characters, new_backbone
 from experiments.common.early_stopping import KeepBest, fit_until_converged
 from experiments.common.mixed_precision import FastProducts, fast_products
@@ -42,6 +41,7 @@ from pretrain_lab.finetuning.sequence_classification import (
     length_batches,
 )
 from pretrain_lab.pooling import pad
+from pretrain_lab.tasks.play_pairs import MAX_LINE_LEN, Pair, read_pairs
 
 ORDER = 7  # of the counted letters, the best on the validation plays
 BATCH_SIZE = 16  # pairs
@@ -198,9 +198,9 @@ def run_counted(task: str, setting: Setting, n: int, seed: int, n_test: int) -> 
 def splits(task: str, n_test: int) -> tuple[Sequence[Pair], Sequence[Pair], Sequence[Pair]]:
     """Return the training, watched validation and test pairs of a task."""
     return (
-        pairs(task, "train", None),
-        pairs(task, "validation", N_WATCHED),
-        pairs(task, "test", n_test),
+        read_pairs(task, "train", None),
+        read_pairs(task, "validation", N_WATCHED),
+        read_pairs(task, "test", n_test),
     )
 
 

@@ -34,29 +34,29 @@ class Pair(NamedTuple):
     kind: int = 0  # a play has as many pairs of each kind
 
 
-def sentences(split: str) -> Iterator[tuple[str, list[str]]]:
+def _sentences(split: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the play and the sentences of each speech, with their marks, on one line."""
     for scene in load_scenes(split):
         for speech in scene.speeches:
             yield scene.play, _SPACE_BEHIND_END.split(" ".join(speech.text.split()))
 
 
-def fits(sentence: str) -> bool:
+def _fits(sentence: str) -> bool:
     """Say whether a sentence ends with a mark and has a usual length."""
     return sentence[-1] in ".?!" and N_WORDS[0] <= len(sentence.split()) <= N_WORDS[1]
 
 
-def exchanged(parts: list[str], place: int) -> list[str]:
+def _exchanged(parts: list[str], place: int) -> list[str]:
     """Exchange a part with the next one."""
     return [*parts[:place], parts[place + 1], parts[place], *parts[place + 2 :]]
 
 
-def draw(n: int, generator: Generator) -> int:
+def _draw(n: int, generator: Generator) -> int:
     """Draw a whole number from 0 to n - 1."""
     return int(torch.randint(n, (), generator=generator))
 
 
-def read_lines(split: str) -> Iterator[Pair]:
+def _exchange_lines(split: str) -> Iterator[Pair]:
     """Exchange two neighbouring lines of verse; a speech stands below its heading."""
     generator = Generator().manual_seed(15)
     for play in load_shakespeare(split):
@@ -66,52 +66,63 @@ def read_lines(split: str) -> Iterator[Pair]:
                 lines.pop()
             if len(lines) < N_LINES or max(map(len, lines)) > MAX_LINE_LEN:
                 continue
-            other = exchanged(lines, draw(len(lines) - 1, generator))
+            other = _exchanged(lines, _draw(len(lines) - 1, generator))
             if other != lines:
                 right, wrong = ("\n".join([speech.speaker + ":", *text]) for text in (lines, other))
                 yield Pair(right, wrong, play.slug)
 
 
-def read_swaps(split: str) -> Iterator[Pair]:
+def _exchange_words(split: str) -> Iterator[Pair]:
     """Exchange two neighbouring words of a sentence, neither the first nor the last."""
     generator = Generator().manual_seed(13)
-    for play, said in sentences(split):
-        for sentence in filter(fits, said):
+    for play, said in _sentences(split):
+        for sentence in filter(_fits, said):
             words = sentence.split()
-            other = exchanged(words, 1 + draw(len(words) - 3, generator))
+            other = _exchanged(words, 1 + _draw(len(words) - 3, generator))
             if other != words:
                 yield Pair(sentence, " ".join(other), play)
 
 
-def read_orders(split: str) -> Iterator[Pair]:
+def _exchange_sentences(split: str) -> Iterator[Pair]:
     """Exchange two neighbouring sentences of a speech."""
-    for play, said in sentences(split):
+    for play, said in _sentences(split):
         for first, second in pairwise(said):
-            if fits(first) and fits(second):
+            if _fits(first) and _fits(second):
                 yield Pair(f"{first} {second}", f"{second} {first}", play)
 
 
-def read_marks(split: str) -> Iterator[Pair]:
+def _exchange_marks(split: str) -> Iterator[Pair]:
     """Exchange the mark of a question and of a statement; a play gives as many of both."""
-    for play, said in sentences(split):
-        for sentence in filter(fits, said):
+    for play, said in _sentences(split):
+        for sentence in filter(_fits, said):
             if sentence[-1] in "?.":
                 other = {"?": ".", ".": "?"}[sentence[-1]]
                 yield Pair(sentence, sentence[:-1] + other, play, int(sentence[-1] == "?"))
 
 
 TASKS: dict[str, Callable[[str], Iterator[Pair]]] = {
-    "lines": read_lines,
-    "words": read_swaps,
-    "sentences": read_orders,
-    "marks": read_marks,
+    "lines": _exchange_lines,
+    "words": _exchange_words,
+    "sentences": _exchange_sentences,
+    "marks": _exchange_marks,
 }
 """What was exchanged -> how its pairs are made."""
 
 
 @cache
-def pairs(task: str, split: str, n: int | None) -> tuple[Pair, ...]:
-    """Draw pairs of a split, as many of each kind in each play; at most n in all, spread."""
+def read_pairs(task: str, split: str, n: int | None = None) -> tuple[Pair, ...]:
+    """Draw pairs of a split, the same at each call, as many of each kind in each play.
+
+    Args:
+        task: One of TASKS.
+        split: "train", "validation" or "test".
+        n: Most pairs, spread over the plays; None takes all.
+
+    Raises:
+        ValueError: The task is not one of TASKS, or the split is unknown.
+    """
+    if task not in TASKS:
+        raise ValueError(f"task must be one of {', '.join(TASKS)}; got {task!r}")
     generator = Generator().manual_seed(14)
     by_kind: dict[tuple[str, int], list[Pair]] = {}
     for pair in TASKS[task](split):
