@@ -41,7 +41,7 @@ from pretrain_lab.corpora.loading import load_reviews, load_shakespeare
 from pretrain_lab.paths import CHECKPOINTS
 
 CHARACTERS, SUBWORDS = "gpt_chars", "worldview_gpt"
-STRONG = "gpt_plays"  # its weights are stored in 8 bits
+STRONG = "gpt_plays"  # its weights are stored in 6 bits
 FROZEN_ORDER = 7  # chosen on the validation plays (gpt_evaluation.json)
 ADAPTIVE_ORDERS = (4, 5, 6, 7, 8)
 READ = "training plays"
