@@ -15,9 +15,11 @@ from experiments.ch05_bert import windows
 from experiments.ch05_bert.setup import load_ids
 from experiments.ch06_t5 import learning_rates
 from experiments.ch07_worldview import hmm_infilling, known_entropy
+from experiments.ch08_labels.plays import methods as pair_methods
 from experiments.ch09_finetuning import methods
 from experiments.ch13_scaling import runs
 from experiments.ch13_scaling.plan import Cell, Plan
+from experiments.common import early_stopping
 from experiments.common.special_ids import special_of
 from pretrain.evaluation import masked_log_probs, nats_to_bits
 from pretrain.objectives import corrupt_mlm, random_windows
@@ -74,6 +76,21 @@ def test_infilling_on_a_known_source(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     expected = record("fill_the_middle")["source"]["orders"]["psm"]["curves"][0][0]
     assert found == pytest.approx(expected[2], abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["scratch", "gpt"])
+def test_pairs_of_plays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 8: two lines change places, the first losses of the first seed."""
+    recorded = record("plays_study")
+    arm, n = recorded["tasks"]["lines"]["arms"][name], recorded["n_pairs"]
+    expected = arm["first_losses_nats"][:4]
+    found = first_losses(
+        monkeypatch,
+        early_stopping,
+        lambda: pair_methods.run_network(name, "lines", arm["chosen"], n, 0, 1),
+        len(expected),
+    )
+    assert found == pytest.approx(expected, abs=5e-3)
 
 
 def test_fine_tuning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,8 +116,8 @@ def read_pairs(task: str, split: str, n: int | None = None) -> tuple[Pair, ...]:
     Args:
         task: One of TASKS.
         split: "train", "validation" or "test".
-        n: Most pairs; every k-th is taken until there are n, k the whole part of all / n, so that of
-            the last play some are left out. None takes all.
+        n: Most pairs; every k-th is taken until there are n, k the whole part of all / n, so that
+            some of the last play are left out. None takes all.
 
     Raises:
         ValueError: The task is not one of TASKS, or the split is unknown.
