@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from experiments.book_models.stages import Stage, shortened, smooth, train_stages
+from experiments.book_models.stages import Stage, shortened, smooth, stages_of, train_stages
 from experiments.book_models.vocabularies import RECIPES, book_texts
 from experiments.common.arm_cache import ArmCache
 from experiments.common.mixed_precision import FastProducts, fast_precision
@@ -47,12 +47,31 @@ NAME, VOCABULARY = "book_bert", "book_wordpiece"
 SHAPE: dict[str, Any] = {
     "d_model": 160, "n_layers": 5, "n_heads": 5, "max_len": 128, "n_segments": 2, "init_std": 0.05,
 }  # fmt: skip
-STAGES = (
-    Stage(seq_len=8, batch_size=256, n_steps=600, lr=2.5e-3, n_warmup=100, final_lr=0.9),
-    Stage(seq_len=16, batch_size=128, n_steps=900, lr=2.5e-3, n_warmup=50, final_lr=0.8),
-    Stage(seq_len=64, batch_size=32, n_steps=4500, lr=2e-3, n_warmup=100, final_lr=0.1),
-    Stage(seq_len=128, batch_size=16, n_steps=1500, lr=5e-4, n_warmup=50, final_lr=0.02),
-)
+RECIPE: dict[str, Any] = {
+    "shape": SHAPE,
+    "stages": [
+        {
+            "seq_len": 8,
+            "batch_size": 256,
+            "fit": {"n_steps": 600, "lr": 2.5e-3, "n_warmup": 100, "final_lr": 0.9},
+        },
+        {
+            "seq_len": 16,
+            "batch_size": 128,
+            "fit": {"n_steps": 900, "lr": 2.5e-3, "n_warmup": 50, "final_lr": 0.8},
+        },
+        {
+            "seq_len": 64,
+            "batch_size": 32,
+            "fit": {"n_steps": 4500, "lr": 2e-3, "n_warmup": 100, "final_lr": 0.1},
+        },
+        {
+            "seq_len": 128,
+            "batch_size": 16,
+            "fit": {"n_steps": 1500, "lr": 5e-4, "n_warmup": 50, "final_lr": 0.02},
+        },
+    ],
+}
 """Every step reads 2,048 tokens, whatever the windows."""
 N_VALIDATION = 20_000  # tokens of the validation rows
 
@@ -158,18 +177,6 @@ def unigram_nats(texts: dict[str, Text], tokenizer: SubwordTokenizer) -> float:
     return -(counts / counts.sum()).log()[unseen[ordinary[unseen]]].double().mean().item()
 
 
-def recipe() -> dict[str, Any]:
-    """Return shape and stages as JSON values."""
-    usual = Stage._field_defaults
-    stages = []
-    for stage in STAGES:
-        sizes = {"seq_len": stage.seq_len, "batch_size": stage.batch_size}
-        chosen = {k: v for k, v in stage._asdict().items() if k not in sizes}
-        fit = {k: v for k, v in chosen.items() if k not in usual or v != usual[k]}
-        stages.append({**sizes, "fit": fit})
-    return {"shape": SHAPE, "stages": stages}
-
-
 def make_loss(text: Text, tokenizer: SubwordTokenizer, stage: Stage) -> Objective:
     """Return the loss of a stage."""
     return FastProducts(
@@ -183,7 +190,7 @@ def make_card(
     """Describe what the model was made from and how it was trained."""
     joined = "\n".join(book_texts("train"))
     shares = " and then ".join(
-        dict.fromkeys(f"{100 * stage.mlm_probability:.0f} %" for stage in STAGES)
+        dict.fromkeys(f"{100 * stage.mlm_probability:.0f} %" for stage in stages_of(RECIPE))
     )
     return {
         "data": RECIPES[VOCABULARY].data,
@@ -192,7 +199,7 @@ def make_card(
         "n_train_tokens": len(texts["train"].ids),
         "objective": f"masked, {shares} selected, 80/10/10; no next-sentence prediction",
         "seed": SEED,
-        "recipe": recipe(),
+        "recipe": RECIPE,
         "n_parameters": sum(p.numel() for p in model.parameters()),
         "unigram_nats_validation": round(unigram, 4),
         "train_loss_every_100_steps_nats": smooth(history.losses),
@@ -206,23 +213,47 @@ def make_card(
     }
 
 
+class Parts(NamedTuple):
+    """What a training needs."""
+
+    model: BERT
+    make_loss: Callable[[Stage], Objective]
+    make_evaluate: Callable[[int], Callable[[nn.Module], float]]  # for windows of a length
+
+
+def make_parts(
+    recipe: dict[str, Any], tokenizer: SubwordTokenizer, texts: dict[str, Text], seed: int
+) -> Parts:
+    """Make what a training by a recipe needs; the model's first weights are those of the seed."""
+    torch.manual_seed(seed)
+    return Parts(
+        BERT(BERTConfig(tokenizer.vocab_size, **recipe["shape"])),
+        partial(make_loss, texts["train"], tokenizer),
+        partial(make_evaluate, texts["validation"], tokenizer),
+    )
+
+
+def load_texts(tokenizer: SubwordTokenizer) -> dict[str, Text]:
+    """Load what is read and what the training is watched on."""
+    return {split: encode_texts(book_texts(split), tokenizer) for split in ("train", "validation")}
+
+
 def main() -> None:
     """Train the model and write it with its card."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
     tokenizer = load_tokenizer(VOCABULARY)
-    texts = {s: encode_texts(book_texts(s), tokenizer) for s in ("train", "validation")}
+    texts = load_texts(tokenizer)
     unigram = unigram_nats(texts, tokenizer)
     print(f"{len(texts['train'].ids):,} training tokens; frequencies alone: {unigram:.3f} nats")
-    torch.manual_seed(SEED)
-    model = BERT(BERTConfig(tokenizer.vocab_size, **SHAPE))
-    cache = ArmCache(NAME, [SEED, recipe()], keep=not quick)
+    parts = make_parts(RECIPE, tokenizer, texts, SEED)
+    cache, planned = ArmCache(NAME, [SEED, RECIPE], keep=not quick), stages_of(RECIPE)
     history = train_stages(
-        model,
-        shortened(STAGES) if quick else STAGES,
-        partial(make_loss, texts["train"], tokenizer),
-        partial(make_evaluate, texts["validation"], tokenizer),
+        parts.model,
+        shortened(planned) if quick else planned,
+        parts.make_loss,
+        parts.make_evaluate,
         cache,
         seed=SEED,
         evaluate_every=250,
@@ -232,9 +263,9 @@ def main() -> None:
         return
     save_model(
         CHECKPOINTS / f"{NAME}.safetensors",
-        model,
+        parts.model,
         tokenizer,
-        make_card(model, history, texts, unigram),
+        make_card(parts.model, history, texts, unigram),
         n_bits=6,
     )
     cache.forget()

@@ -27,7 +27,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from experiments.book_models.looking_back import RenamedLM, RepeatsLM, names_in
-from experiments.book_models.stages import Stage, shortened, smooth, train_stages
+from experiments.book_models.stages import Stage, shortened, smooth, stages_of, train_stages
 from experiments.book_models.t5_chars import (
     SPECIALS,
     RandomGaps,
@@ -205,16 +205,6 @@ class Parts(NamedTuple):
     evaluate: Callable[[nn.Module], float]  # validation loss in nats per prediction
 
 
-def stages(recipe: dict[str, Any]) -> list[Stage]:
-    """Return the stages of a recipe in the order in which they are trained."""
-    if "stages" in recipe:
-        parts = recipe["stages"]
-    else:
-        parts = [recipe["short_windows"]] if "short_windows" in recipe else []
-        parts = [*parts, {"seq_len": recipe["shape"]["max_len"], **recipe}]
-    return [Stage(part["seq_len"], part["batch_size"], **part["fit"]) for part in parts]
-
-
 def corpus(split: str) -> str:
     """Join the plays of a split, with a blank line between two of them."""
     return "\n".join(play.text for play in load_shakespeare(split))
@@ -239,7 +229,7 @@ def gpt_parts(recipe: Recipe, tokenizer: CharTokenizer, train: Tensor, validatio
 
     def evaluate(model: Any) -> float:
         """Score the start of the validation plays, each character with 32 or more before it."""
-        seq_len = stages(recipe)[-1].seq_len
+        seq_len = stages_of(recipe)[-1].seq_len
         return token_losses(model, validation, seq_len=seq_len, min_context=32).mean().item()
 
     return Parts(model, make_loss, evaluate)
@@ -251,7 +241,7 @@ def bert_parts(
     """Make the BERT, its objective and its validation loss."""
     model = BERT(BERTConfig(tokenizer.vocab_size, **recipe["shape"]))
     special = special_of(tokenizer)
-    seq_len = stages(recipe)[-1].seq_len
+    seq_len = stages_of(recipe)[-1].seq_len
     windows = validation.unfold(0, seq_len, seq_len)
     fixed = corrupt_mlm(windows, generator=Generator().manual_seed(0), **special)
 
@@ -279,7 +269,7 @@ def t5_parts(
     """Make the T5, its objective and its validation loss."""
     model = T5(T5Config(tokenizer.vocab_size, **recipe["shape"]))
     spans = SpanCorruption(**sentinels_of(tokenizer))
-    seq_len = stages(recipe)[-1].seq_len
+    seq_len = stages_of(recipe)[-1].seq_len
     windows = validation.unfold(0, seq_len, seq_len)
     # Counts of spans are fixed, so all targets are equally long and nothing is padded.
     fixed = corrupt_spans(windows, spans, generator=Generator().manual_seed(0))
@@ -305,7 +295,7 @@ def t5_chars_parts(
     """Make the T5 on characters, its objective and its validation loss."""
     model = T5(T5Config(tokenizer.vocab_size, **recipe["shape"]))
     match_sentinels(model)
-    seq_len = stages(recipe)[-1].seq_len
+    seq_len = stages_of(recipe)[-1].seq_len
     return Parts(
         model,
         lambda stage: RandomGaps(train, tokenizer, stage.seq_len, stage.batch_size),
@@ -371,7 +361,7 @@ def main() -> None:
     tokenizer = tokenizer_of(name)
     parts = make_parts(name, recipe, tokenizer, text, validation, seed)
     cache, clock = ArmCache(stem, [seed, recipe], keep=not quick), Clock()
-    planned = stages(recipe)
+    planned = stages_of(recipe)
     history = train_stages(
         parts.model,
         shortened(planned) if quick else planned,

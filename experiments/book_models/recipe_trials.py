@@ -2,33 +2,36 @@
 """Try recipes of the strong models on the validation plays, a few hundred steps each.
 
 Run `python -m experiments.book_models.recipe_trials gpt_plays` from the repository's root; a
-stopped run goes on with the next variant. Writes data/runs/gpt_plays_trials.json, from which the
-recipe in `character_models` was chosen. A short trial says which learning rate starts well and what
-each habit is worth at the start, not at the end. There is one stage, of plays as they are: what
-`looking_back` teaches pays later.
+stopped run goes on with the next variant. Writes data/runs/NAME_trials.json, from which the recipe
+in `character_models` or `book_bert` was chosen. A short trial says which learning rate starts well
+and what each habit is worth at the start, not at the end. There is one stage, of text as it is:
+what `looking_back` teaches GPT pays later. All variants are judged by the same question, the
+masked ones with 15 % selected, whatever they were trained with.
 """
 
 import argparse
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from torch import Generator
+from torch import Generator, nn
 
-from experiments.book_models.character_models import (
-    RECIPES,
-    Recipe,
-    corpus,
-    make_parts,
-    stages,
-    tokenizer_of,
-)
+from experiments.book_models import book_bert, character_models
+from experiments.book_models.character_models import RECIPES, Recipe, corpus, tokenizer_of
+from experiments.book_models.stages import Stage, stages_of
 from experiments.common.arm_cache import ArmCache
 from pretrain.evaluation import eval_mode, nats_to_bits
+from pretrain.objectives import Objective
 from pretrain.training import OptimConfig, fit
+from pretrain_lab.tokenizers.subwords import load_tokenizer
 
 SEED = 100  # of no recorded model
 N_STEPS = 500
+UNITS = {
+    "gpt_plays": "character of the validation plays",
+    "book_bert": "selected token of unseen rows",
+}
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "gpt_plays": {
         "rate 0.006": {"fit": {"lr": 6e-3}},
@@ -37,12 +40,40 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "learned positions": {"fit": {"lr": 6e-3}, "shape": {"positions": "learned"}},
         "AdamW, rate 0.003": {"fit": {"lr": 3e-3, "optimizer": "adamw"}},
     },
+    "book_bert": {
+        "rate 0.003": {"fit": {"lr": 3e-3}},
+        "rate 0.006": {"fit": {"lr": 6e-3}},
+        "rate 0.012": {"fit": {"lr": 1.2e-2}},
+        "AdamW, rate 0.002": {"fit": {"lr": 2e-3, "optimizer": "adamw"}},
+        "AdamW, rate 0.005": {"fit": {"lr": 5e-3, "optimizer": "adamw"}},
+        "30 % selected": {"fit": {"lr": 6e-3, "mlm_probability": 0.3}},
+        "norms first": {"fit": {"lr": 6e-3}, "shape": {"norm": "pre"}},
+    },
 }
 """Model -> name of a variant -> what it changes in the recipe."""
+BOOK_BERT: Recipe = {
+    "shape": {
+        "d_model": 256, "n_layers": 4, "n_heads": 4, "d_ff": 768, "max_len": 128,
+        "n_segments": 2, "init_std": 0.05, "dropout": 0.1, "attention_dropout": 0.0,
+    },
+    "seq_len": 64,
+    "batch_size": 32,
+    "fit": {"final_lr": 0.1, "optimizer": "muon"},
+}  # fmt: skip
+
+
+class Trial(NamedTuple):
+    """A model, what trains it and what judges it, in nats per prediction."""
+
+    model: nn.Module
+    objective: Objective
+    evaluate: Callable[[nn.Module], float]
 
 
 def plain(name: str) -> Recipe:
-    """Return a model's recipe as one stage of plays as they are, without its own schedule."""
+    """Return a model's recipe as one stage of text as it is, without its own schedule."""
+    if name == book_bert.NAME:
+        return BOOK_BERT
     recipe = RECIPES[name]
     text = recipe["stages"][-1]
     ours = ("lr", "n_steps", "n_warmup")  # what a trial sets by itself
@@ -57,27 +88,40 @@ def changed(recipe: Recipe, changes: dict[str, Any]) -> Recipe:
     """Return a recipe of N_STEPS steps with some options changed."""
     fit_options = {**recipe["fit"], "n_steps": N_STEPS, "n_warmup": 50, **changes.get("fit", {})}
     shape = {**recipe["shape"], **changes.get("shape", {})}
-    return {**recipe, "fit": fit_options, "shape": shape}
+    return {**recipe, **changes, "fit": fit_options, "shape": shape}
+
+
+def make_trial(name: str, recipe: Recipe) -> Trial:
+    """Make what one variant needs."""
+    if name == book_bert.NAME:
+        stage = Stage(recipe["seq_len"], recipe["batch_size"], **recipe["fit"])
+        tokenizer = load_tokenizer(book_bert.VOCABULARY)
+        made = book_bert.make_parts(recipe, tokenizer, book_bert.load_texts(tokenizer), SEED)
+        judged = plain(name)["seq_len"]
+        return Trial(made.model, made.make_loss(stage), made.make_evaluate(judged))
+    texts = (corpus("train"), corpus("validation"))
+    parts = character_models.make_parts(name, recipe, tokenizer_of(name), *texts, SEED)
+    (stage,) = stages_of(recipe)
+    return Trial(parts.model, parts.make_loss(stage), parts.evaluate)
 
 
 def attempt(name: str, changes: dict[str, Any]) -> dict[str, Any]:
     """Train a variant: its validation loss in bits, and its time on the wall."""
     recipe = changed(plain(name), changes)
-    tokenizer = tokenizer_of(name)
-    parts = make_parts(name, recipe, tokenizer, corpus("train"), corpus("validation"), SEED)
-    (stage,) = stages(recipe)
-    options = {key: value for key, value in recipe["fit"].items() if key != "n_steps"}
+    trial = make_trial(name, recipe)
+    ours = ("n_steps", "mlm_probability")  # what is not the optimiser's
+    options = {key: value for key, value in recipe["fit"].items() if key not in ours}
     started = time.monotonic()
     fit(
-        parts.model,
-        parts.make_loss(stage),
+        trial.model,
+        trial.objective,
         OptimConfig(**options),
         n_steps=N_STEPS,
         generator=Generator().manual_seed(SEED),
     )
     seconds = time.monotonic() - started
-    with eval_mode(parts.model):
-        bits = nats_to_bits(parts.evaluate(parts.model))
+    with eval_mode(trial.model):
+        bits = nats_to_bits(trial.evaluate(trial.model))
     print(f"{changes}: {bits:.4f} bits, {seconds:.0f} s", flush=True)
     return {"changes": changes, "validation_bits": bits, "seconds": seconds}
 
@@ -97,7 +141,7 @@ def main() -> None:
     cache.conclude(
         {
             "question": "Which recipe starts best?",
-            "unit": "bits per character of the validation plays, after n_steps",
+            "unit": f"bits per {UNITS[name]}, after n_steps",
             "n_steps": N_STEPS,
             "seed": SEED,
             "recipe": recipe,

@@ -2,7 +2,7 @@
 """Training in stages, short windows first, each with its own optimiser and schedule."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Generator, nn
 
@@ -26,6 +26,20 @@ class Stage(NamedTuple):
     optimizer: str = "adamw"
     mlm_probability: float = 0.15  # of a masked objective
     repeats: bool = False  # noise that repeats itself instead of text
+
+
+def stages_of(recipe: dict[str, Any]) -> list[Stage]:
+    """Return the stages of a recipe in the order in which they are trained.
+
+    A recipe is a dictionary as the models' cards have it: "stages" lists the sizes and the "fit" of
+    each; or there is one stage, as long as the model's windows, after "short_windows" if there are.
+    """
+    if "stages" in recipe:
+        parts = recipe["stages"]
+    else:
+        parts = [recipe["short_windows"]] if "short_windows" in recipe else []
+        parts = [*parts, {"seq_len": recipe["shape"]["max_len"], **recipe}]
+    return [Stage(part["seq_len"], part["batch_size"], **part["fit"]) for part in parts]
 
 
 def shortened(stages: Sequence[Stage], n_steps: int = 12) -> list[Stage]:

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Generator
 
 from experiments.book_models import book_bert
+from experiments.book_models.stages import stages_of
 from experiments.common.special_ids import special_of
 from pretrain.bert import BERT, BERTConfig
 from pretrain.objectives import IGNORE_INDEX, corrupt_mlm
@@ -24,6 +25,7 @@ TEXTS = [
     "Who's there? Nay, answer me.",
 ]
 N_RETRAINED = 4
+STAGES = stages_of(book_bert.RECIPE)
 
 
 def test_texts_end_in_sep_and_rows_start_with_sentences() -> None:
@@ -70,7 +72,7 @@ def test_loss_reads_both_segments() -> None:
 
 def test_every_step_reads_equally_many_tokens() -> None:
     """Windows grow up to the model's length, and the batches shrink with them."""
-    sizes = [(stage.seq_len, stage.batch_size) for stage in book_bert.STAGES]
+    sizes = [(stage.seq_len, stage.batch_size) for stage in STAGES]
     assert {length * batch for length, batch in sizes} == {2048}
     assert sizes == sorted(sizes)
     assert sizes[-1][0] == book_bert.SHAPE["max_len"]
@@ -90,7 +92,7 @@ def test_card_names_the_text_and_the_recipe() -> None:
     card = load_card("book_bert")
     texts = book_bert.book_texts("train")
     assert card["text_sha256"] == hashlib.sha256("\n".join(texts).encode()).hexdigest()
-    assert card["recipe"] == book_bert.recipe()
+    assert card["recipe"] == book_bert.RECIPE
     assert card["seed"] == book_bert.SEED
 
 
@@ -107,7 +109,7 @@ def test_size_and_vocabulary() -> None:
 @pytest.mark.slow
 def test_training_again_starts_with_the_recorded_losses() -> None:
     """The first steps of the recipe, run anew, give the losses on the card."""
-    card, first = load_card("book_bert"), book_bert.STAGES[0]
+    card, first = load_card("book_bert"), STAGES[0]
     text = book_bert.encode_texts(book_bert.book_texts("train"), TOKENIZER)
     torch.manual_seed(book_bert.SEED)
     model = BERT(BERTConfig(TOKENIZER.vocab_size, **book_bert.SHAPE))
@@ -130,7 +132,7 @@ def test_stored_weights_reach_the_recorded_loss() -> None:
     """The weights on disk, judged again, give the last validation loss of the card."""
     model, tokenizer = load_model("book_bert")
     text = book_bert.encode_texts(book_bert.book_texts("validation"), tokenizer)
-    rows, fixed = book_bert.fixed_rows(text, tokenizer, book_bert.STAGES[-1].seq_len)
+    rows, fixed = book_bert.fixed_rows(text, tokenizer, STAGES[-1].seq_len)
     loss = book_bert.validation_loss(model, rows, fixed, tokenizer.sep_id)
     card = load_card("book_bert")
     assert loss == pytest.approx(card["validation_loss_nats"][-1][1], abs=5e-3)

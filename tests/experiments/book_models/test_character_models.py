@@ -9,6 +9,7 @@ import torch
 from torch import Generator
 
 from experiments.book_models import character_models
+from experiments.book_models.stages import stages_of
 from pretrain.training import OptimConfig, fit
 from pretrain_lab.checkpoints import load_card, load_model
 from pretrain_lab.paths import CHECKPOINTS
@@ -73,7 +74,7 @@ def test_training_again_starts_with_the_recorded_losses(name: str) -> None:
     card, (kind, seed) = load_card(name), KINDS[name]
     n_steps = 3 if kind.endswith("_plays") else 8
     _, (model, make_loss, _) = made(kind, seed)
-    first = character_models.stages(card["recipe"])[0]
+    first = stages_of(card["recipe"])[0]
     history = fit(
         model,
         make_loss(first),
@@ -107,7 +108,7 @@ def test_the_t5_of_the_script_is_trained_by_its_stages() -> None:
     """Each stage gives a loss on its own windows, and a few steps of it lower the judged loss."""
     tokenizer, (model, make_loss, evaluate) = made("t5", 1, n_train=20_000)
     assert model.config.vocab_size == tokenizer.vocab_size
-    first, *others = character_models.stages(character_models.RECIPES["t5"])
+    first, *others = stages_of(character_models.RECIPES["t5"])
     assert others[-1].seq_len > first.seq_len  # short windows come first
     for stage in (first, *others):
         loss = make_loss(stage._replace(batch_size=2))
