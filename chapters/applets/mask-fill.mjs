@@ -1,49 +1,103 @@
 // SPDX-License-Identifier: MIT
-/** The mask-fill explorer: hide letters of your own sentence, and see what BERT writes there. */
+/** The mask-fill explorer: hide parts of your own sentence, and see what BERT writes there. */
 import { best, bits } from "./engine/sampling.mjs";
 import { row, softmax } from "./engine/tensors.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import { bars, field, h, spoken, tokenRow, visible } from "./ui/controls.mjs";
+import { bars, choice, field, h, spoken, tokenRow, visible } from "./ui/controls.mjs";
 import { getModel } from "./ui/files.mjs";
 
+const LETTERS = "bert_chars";
+const WORDS = "book_bert";
 const START = "I will not speak to him.";
-const HIDDEN_AT_START = 12;
+const HIDDEN_AT_START = 12; // a character of START; what holds it is hidden
 const MOST_HIDDEN = 6;
 
 class MaskFill extends Applet {
-  static offer = "Hide letters of your own sentence";
+  static offer = "Hide letters or words of your own sentence";
 
   async build(panel) {
-    Object.assign(this, await getModel("bert_chars"));
-    this.limit = this.model.maxLength - 2; // a line end stands on either side
-    const input = h("input", { type: "text", value: START, maxlength: this.limit,
-      oninput: () => this.read(input.value) });
-    this.letters = h("div");
+    Object.assign(this, await getModel(LETTERS), { name: LETTERS });
+    this.input = h("input", { type: "text", value: START, oninput: () => this.read() });
+    this.limit = h("small");
+    const words = `words (${this.dataset.more} more)`;
+    this.models = choice("What BERT reads", [[LETTERS, "letters"], [WORDS, words]],
+      (name) => this.take(name), LETTERS);
+    this.tokens = h("div");
     this.answers = h("div", { class: "columns", role: "status" });
     this.message = h("p", { class: "error", role: "alert" });
-    panel.replaceChildren(
-      field("Your sentence", input, `at most ${this.limit} characters`),
-      h("p", {}, "Press the letters to hide, up to six. In the row, arrow keys move."),
-      this.letters, this.message, this.answers);
-    this.read(START);
-    this.toggle(HIDDEN_AT_START);
+    const sentence = field("Your sentence", this.input);
+    sentence.append(this.limit);
+    panel.replaceChildren(sentence, this.models,
+      h("p", {}, "Press what is to be hidden, up to six places. In the row, arrow keys move."),
+      this.tokens, this.message, this.answers);
+    this.begin();
+  }
+
+  /** Go on with another model; if it cannot be had, with the one before. */
+  async take(name) {
+    const { control } = this.models;
+    control.disabled = true;
+    this.message.textContent = "Loading …";
+    try {
+      Object.assign(this, await getModel(name), { name });
+      this.begin();
+    } catch (error) {
+      this.message.textContent = error.message;
+    }
+    control.disabled = false;
+    control.value = this.name;
+  }
+
+  /** Read the sentence with a model that is new; one place is hidden in the first sentence. */
+  begin() {
+    this.isWords = this.name === WORDS;
+    const most = this.model.maxLength - 2; // one more token stands on either side
+    this.limit.textContent = this.isWords ? `at most ${most} pieces` : `at most ${most} characters`;
+    if (this.isWords) this.input.removeAttribute("maxlength");
+    else {
+      this.input.maxLength = most;
+      this.input.value = this.input.value.slice(0, most);
+    }
+    this.read();
+    const at = this.parts.findLastIndex(({ start }) => start <= HIDDEN_AT_START);
+    if (this.input.value === START) this.toggle(at);
   }
 
   /** Take a new sentence; nothing in it is hidden. */
-  read(text) {
-    this.text = text;
+  read() {
+    const text = this.input.value;
     this.blanks = new Set();
-    const unknown = this.tokenizer.unknown(text);
-    this.message.textContent = unknown.length
-      ? `This model knows no ${unknown.join(" ")}: its 62 characters are those of the plays.` : "";
-    const shown = unknown.length ? "" : text;
-    const about = (i) => ({ "aria-pressed": "false", "aria-label": spoken(text[i]) });
-    this.row = tokenRow("Letters", [...visible(shown)], (i) => this.toggle(i), about);
-    this.letters.replaceChildren(this.row);
+    this.message.textContent = this.complaint(text);
+    this.parts = this.message.textContent ? [] : this.cut(text);
+    const about = (i) => ({ "aria-pressed": "false", "aria-label": spoken(this.parts[i].text) });
+    this.row = tokenRow(this.isWords ? "Words and pieces" : "Letters",
+      this.parts.map(({ text: part }) => visible(part)), (i) => this.toggle(i), about);
+    this.tokens.replaceChildren(this.row);
     this.answer();
   }
 
-  /** Hide a letter, or show it again. */
+  /** Say why a sentence cannot be read; empty when it can. */
+  complaint(text) {
+    if (this.isWords) {
+      const n = this.tokenizer.encode(text).length;
+      const most = this.model.maxLength - 2;
+      return n > most ? `This model reads at most ${most} pieces; the sentence has ${n}.` : "";
+    }
+    const unknown = this.tokenizer.unknown(text);
+    return unknown.length
+      ? `This model knows no ${unknown.join(" ")}: its 62 characters are those of the plays.` : "";
+  }
+
+  /** Cut a sentence into what can be hidden: texts, their ids and places. */
+  cut(text) {
+    if (!this.isWords) {
+      return this.tokenizer.encode(text).map((id, start) => ({ id, start, text: text[start] }));
+    }
+    return this.tokenizer.encode(text).map(({ id, start }) =>
+      ({ id, start, text: this.tokenizer.tokens[id] }));
+  }
+
+  /** Hide a part, or show it again. */
   toggle(i) {
     if (!this.blanks.delete(i)) {
       if (this.blanks.size === MOST_HIDDEN) return;
@@ -52,7 +106,7 @@ class MaskFill extends Applet {
     const isHidden = this.blanks.has(i);
     const shown = this.row.buttons[i];
     shown.setAttribute("aria-pressed", isHidden);
-    shown.textContent = isHidden ? "▢" : visible(this.text[i]);
+    shown.textContent = isHidden ? "▢" : visible(this.parts[i].text);
     this.answer();
   }
 
@@ -63,16 +117,21 @@ class MaskFill extends Applet {
       this.answers.replaceChildren(h("p", {}, "Nothing is hidden yet."));
       return;
     }
-    const ids = this.tokenizer.encode(`\n${this.text}\n`);
-    const truths = places.map((i) => ids[i + 1]);
-    places.forEach((i) => { ids[i + 1] = this.tokenizer.id("[MASK]"); });
-    const logits = this.model.forward(ids);
-    this.answers.replaceChildren(...places.map((i, n) =>
-      this.guesses(i, truths[n], softmax(row(logits, i + 1)))));
+    const mask = this.tokenizer.id("[MASK]");
+    const inside = this.parts.map(({ id }, i) => (this.blanks.has(i) ? mask : id));
+    const logits = this.model.forward([this.edge("[CLS]"), ...inside, this.edge("[SEP]")]);
+    this.answers.replaceChildren(...places.map((i) =>
+      this.guesses(i, softmax(row(logits, i + 1)))));
   }
 
-  guesses(i, truth, probs) {
+  /** What stands beside a sentence: a special token, or the end of a line where there is none. */
+  edge(special) {
+    return this.isWords ? this.tokenizer.id(special) : this.tokenizer.encode("\n")[0];
+  }
+
+  guesses(i, probs) {
     const { tokens } = this.tokenizer;
+    const truth = this.parts[i].id;
     const rows = best(probs, 8).map(({ id, probability }) => ({
       text: tokens[id], share: probability, mark: id === truth ? "✓ yours" : undefined }));
     const cost = `Your “${visible(tokens[truth])}” costs ${bits(probs[truth]).toFixed(1)} bits.`;

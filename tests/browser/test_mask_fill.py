@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 from applets import (
+    MILLISECONDS,
     SIZES_AND_THEMES,
     expect_message_without,
     find,
@@ -35,11 +36,24 @@ def shares(sentence: str, place: int) -> dict[str, float]:
     }
 
 
+def word_shares(sentence: str, hidden: str) -> dict[str, float]:
+    """Ask PyTorch for the word-piece BERT's eight best guesses for one word, in percent."""
+    bert, tokenizer = load_model("book_bert")
+    ids = [tokenizer.cls_id, *tokenizer.encode(sentence).tolist(), tokenizer.sep_id]
+    place = ids.index(tokenizer.tokens.index(hidden))
+    ids[place] = tokenizer.mask_id
+    with torch.inference_mode():
+        top = bert(torch.tensor([ids]))[0, place].softmax(dim=-1).topk(8)
+    return {
+        tokenizer.tokens[i]: 100 * p for i, p in zip(top.indices, top.values.tolist(), strict=True)
+    }
+
+
 def shown(lines: list[str]) -> dict[str, float]:
     """Read the bars: token, percentage, perhaps a mark."""
     found = {}
     for line in lines:
-        token, number = re.fullmatch(r"(\S)\s*(?:< )?([\d.]+) %.*", line.strip()).groups()
+        token, number = re.fullmatch(r"(\S+?)\s*(?:< )?([\d.]+) %.*", line.strip()).groups()
         found[{"␣": " ", "↵": "\n"}.get(token, token)] = float(number)
     return found
 
@@ -69,12 +83,41 @@ def test_a_sentence_of_ones_own_by_mouse(visit: Visitor):
     assert got == pytest.approx(shares("The king is dead.", 14), abs=0.6)
 
 
+def test_words_are_filled_by_the_other_model(visit: Visitor):
+    """What is read first is kept; a sentence of one's own has nothing hidden."""
+    panel = open_applet(visit(PAGE), "mask-fill")
+    panel.get_by_label("What BERT reads").select_option("book_bert")
+    expect(panel.locator("h3")).to_have_text("Place 4", timeout=MILLISECONDS)
+    expect(panel).to_contain_text("at most 126 pieces")
+    got = shown(panel.locator(".bars li").all_inner_texts())
+    assert got == pytest.approx(word_shares("I will not speak to him.", "speak"), abs=0.6)
+    panel.get_by_label("Your sentence").fill("The unknowable king is naïve, 3 times.")
+    expect(panel.locator("[role=status]")).to_contain_text("Nothing is hidden yet.")
+    panel.get_by_role("button", name="king").click()
+    got = shown(panel.locator(".bars li").all_inner_texts())
+    sentence = "The unknowable king is naïve, 3 times."
+    assert got == pytest.approx(word_shares(sentence, "king"), abs=0.6)
+    panel.get_by_label("Your sentence").fill("king " * 127)
+    expect(panel.locator("[role=alert]")).to_contain_text("at most 126 pieces; the sentence has 127")
+    panel.get_by_label("What BERT reads").select_option("bert_chars")
+    expect(panel.locator(".token")).to_have_count(126)
+
+
+def test_without_the_words_the_letters_go_on(visit: Visitor):
+    panel = open_applet(visit(PAGE, missing=["**/book_bert.safetensors*"]), "mask-fill")
+    panel.get_by_label("What BERT reads").select_option("book_bert")
+    expect(panel.get_by_role("alert")).to_contain_text("book_bert.safetensors could not be loaded")
+    expect(panel.get_by_label("What BERT reads")).to_have_value("bert_chars")
+    expect(panel.locator("h3")).to_have_text("Place 13")
+
+
 def test_by_keyboard_alone(visit: Visitor):
     opened = visit(PAGE)
     panel = open_applet(opened, "mask-fill", by_keyboard=True)
     keyboard = opened.page.keyboard
     keyboard.press("Control+a")
     keyboard.type("My lord, go.")
+    keyboard.press("Tab")  # to the choice of what is read
     keyboard.press("Tab")
     assert focused_text(opened.page) == "capital M"
     for _ in range(3):
