@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Questions asked of a GPT, a BERT and a T5, on the same windows of unseen plays.
 
-Blanks: the middle token of a window. Spans: its middle tokens, and its last ones. Each model has
-one home question: BERT the blank, T5 the middle span, GPT the last span (the text so far). All
-answers are code lengths of the same tokens, in bits.
+Blanks: the middle token of a window. Spans: its middle tokens, and its last ones. Each question is
+close to the training of one model: the blank to BERT's, the middle span to T5's (which filled three
+at once), the last span to GPT's. All answers are code lengths of the same tokens, in bits.
 """
 
 import math
