@@ -30,6 +30,7 @@ SEED = 100  # of no recorded model
 N_STEPS = 500
 UNITS = {
     "gpt_plays": "character of the validation plays",
+    "bert_plays": "selected character of the validation plays",
     "book_bert": "selected token of unseen rows",
 }
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
@@ -37,6 +38,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "rate 0.006": {"fit": {"lr": 6e-3}},
         "rate 0.012": {"fit": {"lr": 1.2e-2}},
         "rate 0.003": {"fit": {"lr": 3e-3}},
+        "learned positions": {"fit": {"lr": 6e-3}, "shape": {"positions": "learned"}},
+        "AdamW, rate 0.003": {"fit": {"lr": 3e-3, "optimizer": "adamw"}},
+    },
+    "bert_plays": {
+        "rate 0.003": {"fit": {"lr": 3e-3}},
+        "rate 0.006": {"fit": {"lr": 6e-3}},
+        "rate 0.012": {"fit": {"lr": 1.2e-2}},
+        "30 % selected": {"fit": {"lr": 6e-3, "mlm_probability": 0.3}},
         "learned positions": {"fit": {"lr": 6e-3}, "shape": {"positions": "learned"}},
         "AdamW, rate 0.003": {"fit": {"lr": 3e-3, "optimizer": "adamw"}},
     },
