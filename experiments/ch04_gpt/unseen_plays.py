@@ -95,7 +95,10 @@ def word_bits(model: GPT, ids: Tensor, places: list[tuple[int, int]], context: i
 def study_names(
     models: dict[str, GPT], counts: dict[str, Any], tokenizer: CharTokenizer
 ) -> dict[str, Any]:
-    """Score names met again after NEAR characters: bits per name by play and model."""
+    """Score names met again after NEAR characters: bits per name by play, model and seed.
+
+    Seeds are kept apart: what one training has learned, another may have lost.
+    """
     known = {w for play in load_shakespeare("train") for w in WORD.findall(play.text)}
     n_special = len(tokenizer.special_ids)
     found: dict[str, list[np.ndarray]] = {}  # reader -> bits of each name, play by play
@@ -106,25 +109,30 @@ def study_names(
         n_names[play.title] = len(places)
         if not places:
             continue
-        for context in (FAR, NEAR):
-            seeds = [word_bits(model, ids, places, context) for model in models.values()]
-            found.setdefault(f"GPT, {context} characters", []).append(np.mean(seeds, axis=0))
+        for seed, model in models.items():
+            for context in (FAR, NEAR):
+                bits = word_bits(model, ids, places, context)
+                found.setdefault(f"{seed}, {context} characters", []).append(bits)
         for name, count_model in counts.items():
             nats = -count_model.log_probs(ids.numpy() - n_special)
             words = np.array([nats[start:end].sum() for start, end in places])
             found.setdefault(name, []).append(words / math.log(2))
     means = {name: np.array([play.mean() for play in plays]) for name, plays in found.items()}
-    own = means[f"GPT, {FAR} characters"]
+    rivals = [f"{{}}, {NEAR} characters", *counts]
     return {
         "near": NEAR,
         "far": FAR,
         "n_names": n_names,
-        "unit": "bits per name, mean of a play's names and of the seeds",
+        "unit": "bits per name, mean of a play's names",
         "bits_per_name": {name: seed_interval(values.tolist()) for name, values in means.items()},
         "below": {
-            name: seed_interval((values - own).tolist())
-            for name, values in means.items()
-            if values is not own
+            seed: {
+                rival.format(seed): seed_interval(
+                    (means[rival.format(seed)] - means[f"{seed}, {FAR} characters"]).tolist()
+                )
+                for rival in rivals
+            }
+            for seed in models
         },
     }
 
