@@ -98,7 +98,9 @@ def test_words_are_filled_by_the_other_model(visit: Visitor):
     sentence = "The unknowable king is naïve, 3 times."
     assert got == pytest.approx(word_shares(sentence, "king"), abs=0.6)
     panel.get_by_label("Your sentence").fill("king " * 127)
-    expect(panel.locator("[role=alert]")).to_contain_text("at most 126 pieces; the sentence has 127")
+    expect(panel.locator("[role=alert]")).to_contain_text(
+        "at most 126 pieces; the sentence has 127"
+    )
     panel.get_by_label("What BERT reads").select_option("bert_chars")
     expect(panel.locator(".token")).to_have_count(126)
 
