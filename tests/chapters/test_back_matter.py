@@ -14,7 +14,7 @@ from tools.chapters.back_matter import Bold, bold_terms, glossary, links, normal
 
 NOT_TERMS = {  # bold for emphasis, as a run-in heading, or as one row of a list of rivals
     "Kneser–Ney of order 5", "Kneser–Ney of the best order", "No biases", "At scale",
-    "GPT fills the middle", "worth 3.2 times the labels", "Bytes counted", "Bytes not counted",
+    "GPT fills the middle", "worth 3.2 times the labels",
     "One Transformer, three questions", "worth $k$ times the labels", "First", "works", "detour",
     '"Simpler to train."', '"More general."', '"In context, for free."',
     "Split by source, and look for the give-away", "Ask what the model has read",
