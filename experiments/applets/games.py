@@ -20,9 +20,11 @@ import torch
 from torch import Tensor
 
 from experiments.applets.questions import SEED, Question, draw_lines, draw_questions
-from experiments.book_models.book_bert import NAME, VOCABULARY, encode_texts
 from experiments.book_models.vocabularies import book_texts
+from experiments.book_models.word_models import VOCABULARY, encode_texts
 from experiments.ch05_bert.book_bert_evaluation import (
+    NAME,
+    RECORD,
     Blanks,
     count_log_probs,
     fill_blanks,
@@ -79,7 +81,8 @@ def fill_blank() -> dict[str, Any]:
     questions = draw_questions(tokenizer)
     train = encode_texts(book_texts("train"), tokenizer)
     models = load_models(tokenizer, train)
-    recorded = json.loads((RUNS / f"{NAME}.json").read_text(encoding="utf-8"))["counts"]["chosen"]
+    record = json.loads((RUNS / f"{RECORD}.json").read_text(encoding="utf-8"))
+    recorded = record["counts"]["chosen"]
     reach = [int(digit) for digit in re.findall(r"\d+", recorded)]
     counts = BidirectionalNGram(reach[0], reach[1], tokenizer.vocab_size).fit(train.ids.numpy())
     whole = [i for i, token in enumerate(tokenizer.tokens) if re.fullmatch("[a-z]+", token)]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator
 
-from experiments.book_models.book_bert import VOCABULARY
+from experiments.book_models.word_models import VOCABULARY
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 

@@ -3,9 +3,9 @@
 
 Run `python -m experiments.book_models.recipe_trials gpt_plays` from the repository's root; a
 stopped run goes on with the next variant. Writes data/runs/NAME_trials.json, from which the recipe
-in `character_models` or `book_bert` was chosen. A short trial says which learning rate starts well
-and what each habit is worth at the start, not at the end. There is one stage, of text as it is:
-what `looking_back` teaches GPT pays later. All variants are judged by the same question, the
+in `character_models` or `word_models` was chosen. A short trial says which learning rate starts
+well and what each habit is worth at the start, not at the end. There is one stage, of text as it
+is: what `looking_back` teaches GPT pays later. All variants are judged by the same question, the
 masked ones with 15 % selected, whatever they were trained with.
 """
 
@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from torch import Generator, nn
 
-from experiments.book_models import book_bert, character_models
+from experiments.book_models import character_models, word_models
 from experiments.book_models.character_models import RECIPES, Recipe, corpus, tokenizer_of
-from experiments.book_models.stages import Stage, stages_of
+from experiments.book_models.stages import stages_of
 from experiments.common.arm_cache import ArmCache
 from pretrain.evaluation import eval_mode, nats_to_bits
 from pretrain.objectives import Objective
@@ -31,7 +31,7 @@ N_STEPS = 500
 UNITS = {
     "gpt_plays": "character of the validation plays",
     "bert_plays": "selected character of the validation plays",
-    "book_bert": "selected token of unseen rows",
+    "bert_words": "selected token of unseen rows",
 }
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "gpt_plays": {
@@ -45,30 +45,24 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "rate 0.003": {"fit": {"lr": 3e-3}},
         "rate 0.006": {"fit": {"lr": 6e-3}},
         "rate 0.012": {"fit": {"lr": 1.2e-2}},
-        "30 % selected": {"fit": {"lr": 6e-3, "mlm_probability": 0.3}},
+        "15 % selected": {"fit": {"lr": 6e-3, "mlm_probability": 0.15}},
         "learned positions": {"fit": {"lr": 6e-3}, "shape": {"positions": "learned"}},
         "AdamW, rate 0.003": {"fit": {"lr": 3e-3, "optimizer": "adamw"}},
     },
-    "book_bert": {
+    "bert_words": {
         "rate 0.003": {"fit": {"lr": 3e-3}},
         "rate 0.006": {"fit": {"lr": 6e-3}},
         "rate 0.012": {"fit": {"lr": 1.2e-2}},
         "AdamW, rate 0.002": {"fit": {"lr": 2e-3, "optimizer": "adamw"}},
         "AdamW, rate 0.005": {"fit": {"lr": 5e-3, "optimizer": "adamw"}},
-        "30 % selected": {"fit": {"lr": 6e-3, "mlm_probability": 0.3}},
-        "norms first": {"fit": {"lr": 6e-3}, "shape": {"norm": "pre"}},
+        "15 % selected": {"fit": {"lr": 6e-3, "mlm_probability": 0.15}},
+        "learned positions": {"fit": {"lr": 6e-3}, "shape": {"positions": "learned"}},
+        "norms last": {"fit": {"lr": 6e-3}, "shape": {"norm": "post"}},
     },
 }
 """Model -> name of a variant -> what it changes in the recipe."""
-BOOK_BERT: Recipe = {
-    "shape": {
-        "d_model": 256, "n_layers": 4, "n_heads": 4, "d_ff": 768, "max_len": 128,
-        "n_segments": 2, "init_std": 0.05, "dropout": 0.1, "attention_dropout": 0.0,
-    },
-    "seq_len": 64,
-    "batch_size": 32,
-    "fit": {"final_lr": 0.1, "optimizer": "muon"},
-}  # fmt: skip
+MAIN_STAGE = {"gpt_plays": 1, "bert_plays": 0, "bert_words": 0}
+"""Model -> which stage of its training is tried."""
 
 
 class Trial(NamedTuple):
@@ -81,14 +75,13 @@ class Trial(NamedTuple):
 
 def plain(name: str) -> Recipe:
     """Return a model's recipe as one stage of text as it is, without its own schedule."""
-    if name == book_bert.NAME:
-        return BOOK_BERT
-    recipe = RECIPES[name]
-    text = recipe["stages"][-1]
+    recipe = (RECIPES | word_models.RECIPES)[name]
+    text = recipe["stages"][MAIN_STAGE[name]]
     ours = ("lr", "n_steps", "n_warmup")  # what a trial sets by itself
     return {
         **{key: value for key, value in recipe.items() if key not in ("stages", "renamed")},
         "batch_size": text["batch_size"],
+        **({"seq_len": length} if (length := text["seq_len"]) < recipe["shape"]["max_len"] else {}),
         "fit": {key: value for key, value in text["fit"].items() if key not in ours},
     }
 
@@ -102,15 +95,14 @@ def changed(recipe: Recipe, changes: dict[str, Any]) -> Recipe:
 
 def make_trial(name: str, recipe: Recipe) -> Trial:
     """Make what one variant needs."""
-    if name == book_bert.NAME:
-        stage = Stage(recipe["seq_len"], recipe["batch_size"], **recipe["fit"])
-        tokenizer = load_tokenizer(book_bert.VOCABULARY)
-        made = book_bert.make_parts(recipe, tokenizer, book_bert.load_texts(tokenizer), SEED)
-        judged = plain(name)["seq_len"]
-        return Trial(made.model, made.make_loss(stage), made.make_evaluate(judged))
-    texts = (corpus("train"), corpus("validation"))
-    parts = character_models.make_parts(name, recipe, tokenizer_of(name), *texts, SEED)
     (stage,) = stages_of(recipe)
+    if name in word_models.RECIPES:
+        tokenizer = load_tokenizer(word_models.VOCABULARY)
+        texts = word_models.load_texts(tokenizer)
+        made = word_models.make_parts(recipe, tokenizer, texts, SEED)
+        return Trial(made.model, made.make_loss(stage), made.make_evaluate(stage.seq_len))
+    plays = (corpus("train"), corpus("validation"))
+    parts = character_models.make_parts(name, recipe, tokenizer_of(name), *plays, SEED)
     return Trial(parts.model, parts.make_loss(stage), parts.evaluate)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The book's word-piece BERT on unseen plays and on reviews of unseen films (BRT-R7).
 
-Run `python -m experiments.ch05_bert.book_bert_evaluation` after `book_models.book_bert`. Writes
+Run `python -m experiments.ch05_bert.book_bert_evaluation` after `book_models.word_models`. Writes
 data/runs/book_bert_evaluation.json: single blanks in speeches of the test plays and in review
 sentences of the test films, judged in bits and by the best guesses, against frequencies, a count
 model that reads both sides, and an untrained encoder; the same four on the forty everyday gaps of
@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from experiments.book_models.book_bert import NAME, SHAPE, VOCABULARY, Text, encode_texts
 from experiments.book_models.vocabularies import book_texts
+from experiments.book_models.word_models import RECIPES, VOCABULARY, Text, encode_texts
 from experiments.ch05_bert.evaluation import n_gram_log_probs, score
 from experiments.common.records import Clock, rounded, write_run
 from pretrain.bert import BERT, BERTConfig
@@ -34,6 +34,8 @@ from pretrain_lab.pooling import pad
 from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
+NAME, RECORD = "book_bert", "book_bert_evaluation"
+SHAPE = RECIPES[NAME]["shape"]
 SEED = 41
 
 
@@ -304,7 +306,7 @@ def main() -> None:
     if quick:
         print(json.dumps(rounded(result, 3), indent=1))
         return
-    write_run("book_bert_evaluation", result, clock)
+    write_run(RECORD, result, clock)
 
 
 if __name__ == "__main__":

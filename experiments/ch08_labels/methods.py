@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Generator, Tensor, nn
 
-from experiments.book_models.book_bert import SHAPE as BOOK_SHAPE
 from experiments.book_models.mini_models import CONTEST, mini_file
+from experiments.book_models.word_models import RECIPES as WORD_RECIPES
 from experiments.ch08_labels.data import Sentences, tokenizer_of
 from experiments.ch08_labels.method_table import (
     ARMS,
@@ -96,7 +96,9 @@ def load_backbone(name: str, seed: int) -> Any:
         return CONTEST.new_model("bert", 500 + seed)
     if name == "random_book":
         torch.manual_seed(500 + seed)
-        return BERT(BERTConfig(tokenizer_of("book").vocab_size, **BOOK_SHAPE))
+        return BERT(
+            BERTConfig(tokenizer_of("book").vocab_size, **WORD_RECIPES["book_bert"]["shape"])
+        )
     if name == "book":
         return load_model("book_bert")[0]
     if name in ("minilm", "random_minilm"):

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Train book_bert: the book's BERT on word pieces, with its masked-LM head (BRT-R7).
+"""Train the book's BERTs on word pieces, with their masked-LM heads (BRT-R7).
 
-Run `python -m experiments.book_models.book_bert` from the repository's root. A killed run goes on
-where it stopped. Writes data/checkpoints/book_bert.safetensors and its card book_bert.json.
+Run `python -m experiments.book_models.word_models bert_words` from the repository's root. A killed
+run goes on where it stopped. Writes data/checkpoints/NAME.safetensors and its card NAME.json.
 
 Text: the speeches of the training plays, and reviews and plots of the training films, each closed
 by [SEP]. A row is [CLS] and what follows the start of a sentence; tokens after the row's first
 [SEP] belong to the second segment, as in BERT's pairs. There is no second objective.
 
 The windows grow: in long ones the model takes thousands of steps to find the neighbours that tell
-most about a blank, and until then it only knows how frequent each token is. The weights are stored
-in 6 bits.
+most about a blank, and until then it only knows how frequent each token is.
+
+book_bert is small enough to be fine-tuned on a page. bert_words is the strong one, which fills the
+blanks of the reader's own sentences: wider, trained for longer, and stored in 6 bits.
 
 `--quick` makes a few steps of each stage, prints the losses and writes nothing.
 """
@@ -28,7 +30,8 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from experiments.book_models.stages import Stage, shortened, smooth, stages_of, train_stages
-from experiments.book_models.vocabularies import RECIPES, book_texts
+from experiments.book_models.vocabularies import RECIPES as VOCABULARIES
+from experiments.book_models.vocabularies import book_texts
 from experiments.common.arm_cache import ArmCache
 from experiments.common.mixed_precision import FastProducts, fast_precision
 from experiments.common.records import versions
@@ -42,36 +45,72 @@ from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.tokenizers.segments import segment_ids_of
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
-SEED = 1
-NAME, VOCABULARY = "book_bert", "book_wordpiece"
-SHAPE: dict[str, Any] = {
-    "d_model": 160, "n_layers": 5, "n_heads": 5, "max_len": 128, "n_segments": 2, "init_std": 0.05,
+SEED, VOCABULARY = 1, "book_wordpiece"
+RECIPES: dict[str, dict[str, Any]] = {
+    "book_bert": {
+        "shape": {
+            "d_model": 160, "n_layers": 5, "n_heads": 5, "max_len": 128, "n_segments": 2,
+            "init_std": 0.05,
+        },
+        "stages": [
+            {
+                "seq_len": 8,
+                "batch_size": 256,
+                "fit": {"n_steps": 600, "lr": 2.5e-3, "n_warmup": 100, "final_lr": 0.9},
+            },
+            {
+                "seq_len": 16,
+                "batch_size": 128,
+                "fit": {"n_steps": 900, "lr": 2.5e-3, "n_warmup": 50, "final_lr": 0.8},
+            },
+            {
+                "seq_len": 64,
+                "batch_size": 32,
+                "fit": {"n_steps": 4500, "lr": 2e-3, "n_warmup": 100, "final_lr": 0.1},
+            },
+            {
+                "seq_len": 128,
+                "batch_size": 16,
+                "fit": {"n_steps": 1500, "lr": 5e-4, "n_warmup": 50, "final_lr": 0.02},
+            },
+        ],
+    },
+    "bert_words": {
+        "shape": {
+            "d_model": 256, "n_layers": 4, "n_heads": 4, "d_ff": 768, "max_len": 128,
+            "n_segments": 2, "positions": "rotary", "norm": "pre", "dropout": 0.1,
+            "attention_dropout": 0.0,
+        },
+        "n_bits": 6,  # of a stored weight
+        "bfloat16": True,  # where the processor has it
+        "stages": [
+            {
+                "seq_len": 16,
+                "batch_size": 128,
+                "fit": {
+                    "n_steps": 1_000, "lr": 6e-3, "n_warmup": 100, "final_lr": 1.0,
+                    "optimizer": "muon", "mlm_probability": 0.3,
+                },
+            },
+            {
+                "seq_len": 64,
+                "batch_size": 32,
+                "fit": {
+                    "n_steps": 12_000, "lr": 6e-3, "n_warmup": 100, "final_lr": 0.2,
+                    "optimizer": "muon", "mlm_probability": 0.3,
+                },
+            },
+            {
+                "seq_len": 128,
+                "batch_size": 16,
+                "fit": {
+                    "n_steps": 3_000, "lr": 1.2e-3, "n_warmup": 50, "final_lr": 0.0,
+                    "optimizer": "muon", "mlm_probability": 0.15,
+                },
+            },
+        ],
+    },
 }  # fmt: skip
-RECIPE: dict[str, Any] = {
-    "shape": SHAPE,
-    "stages": [
-        {
-            "seq_len": 8,
-            "batch_size": 256,
-            "fit": {"n_steps": 600, "lr": 2.5e-3, "n_warmup": 100, "final_lr": 0.9},
-        },
-        {
-            "seq_len": 16,
-            "batch_size": 128,
-            "fit": {"n_steps": 900, "lr": 2.5e-3, "n_warmup": 50, "final_lr": 0.8},
-        },
-        {
-            "seq_len": 64,
-            "batch_size": 32,
-            "fit": {"n_steps": 4500, "lr": 2e-3, "n_warmup": 100, "final_lr": 0.1},
-        },
-        {
-            "seq_len": 128,
-            "batch_size": 16,
-            "fit": {"n_steps": 1500, "lr": 5e-4, "n_warmup": 50, "final_lr": 0.02},
-        },
-    ],
-}
 """Every step reads 2,048 tokens, whatever the windows."""
 N_VALIDATION = 20_000  # tokens of the validation rows
 
@@ -177,36 +216,41 @@ def unigram_nats(texts: dict[str, Text], tokenizer: SubwordTokenizer) -> float:
     return -(counts / counts.sum()).log()[unseen[ordinary[unseen]]].double().mean().item()
 
 
-def make_loss(text: Text, tokenizer: SubwordTokenizer, stage: Stage) -> Objective:
-    """Return the loss of a stage."""
-    return FastProducts(
-        RowObjective(text, tokenizer, stage.seq_len, stage.batch_size, stage.mlm_probability)
-    )
+def make_loss(
+    recipe: dict[str, Any], text: Text, tokenizer: SubwordTokenizer, stage: Stage
+) -> Objective:
+    """Return the loss of a stage of a recipe."""
+    rows = RowObjective(text, tokenizer, stage.seq_len, stage.batch_size, stage.mlm_probability)
+    return FastProducts(rows) if recipe.get("bfloat16") else rows
+
+
+def objective_of(recipe: dict[str, Any]) -> str:
+    """Describe the objective of a recipe."""
+    shares = dict.fromkeys(f"{100 * stage.mlm_probability:.0f} %" for stage in stages_of(recipe))
+    how = f"{' and then '.join(shares)} selected, 80/10/10"
+    return f"masked, {how}; no next-sentence prediction"
 
 
 def make_card(
-    model: BERT, history: History, texts: dict[str, Text], unigram: float
+    model: BERT, recipe: dict[str, Any], history: History, texts: dict[str, Text], unigram: float
 ) -> dict[str, Any]:
     """Describe what the model was made from and how it was trained."""
     joined = "\n".join(book_texts("train"))
-    shares = " and then ".join(
-        dict.fromkeys(f"{100 * stage.mlm_probability:.0f} %" for stage in stages_of(RECIPE))
-    )
     return {
-        "data": RECIPES[VOCABULARY].data,
+        "data": VOCABULARIES[VOCABULARY].data,
         "text_sha256": hashlib.sha256(joined.encode()).hexdigest(),
         "vocabulary": VOCABULARY,
         "n_train_tokens": len(texts["train"].ids),
-        "objective": f"masked, {shares} selected, 80/10/10; no next-sentence prediction",
+        "objective": objective_of(recipe),
         "seed": SEED,
-        "recipe": RECIPE,
+        "recipe": recipe,
         "n_parameters": sum(p.numel() for p in model.parameters()),
         "unigram_nats_validation": round(unigram, 4),
         "train_loss_every_100_steps_nats": smooth(history.losses),
         "first_losses_nats": [round(value, 5) for value in history.losses[:20]],
         "validation_loss_nats": [[s, round(v, 5)] for s, v in history.evaluations],
         "validation_rows": "of the stage's own length: do not compare between stages",
-        "precision": str(fast_precision()),
+        "precision": str(fast_precision() if recipe.get("bfloat16") else torch.float32),
         "cpu_seconds_of_last_session": round(time.process_time()),
         "flaws": "Reads lower case only; knows plays of 1600 and film reviews of 2002.",
         "versions": versions(),
@@ -228,7 +272,7 @@ def make_parts(
     torch.manual_seed(seed)
     return Parts(
         BERT(BERTConfig(tokenizer.vocab_size, **recipe["shape"])),
-        partial(make_loss, texts["train"], tokenizer),
+        partial(make_loss, recipe, texts["train"], tokenizer),
         partial(make_evaluate, texts["validation"], tokenizer),
     )
 
@@ -239,16 +283,18 @@ def load_texts(tokenizer: SubwordTokenizer) -> dict[str, Text]:
 
 
 def main() -> None:
-    """Train the model and write it with its card."""
+    """Train a model and write it with its card."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", choices=sorted(RECIPES))
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    options = parser.parse_args()
+    name, quick, recipe = options.model, options.quick, RECIPES[options.model]
     tokenizer = load_tokenizer(VOCABULARY)
     texts = load_texts(tokenizer)
     unigram = unigram_nats(texts, tokenizer)
     print(f"{len(texts['train'].ids):,} training tokens; frequencies alone: {unigram:.3f} nats")
-    parts = make_parts(RECIPE, tokenizer, texts, SEED)
-    cache, planned = ArmCache(NAME, [SEED, RECIPE], keep=not quick), stages_of(RECIPE)
+    parts = make_parts(recipe, tokenizer, texts, SEED)
+    cache, planned = ArmCache(name, [SEED, recipe], keep=not quick), stages_of(recipe)
     history = train_stages(
         parts.model,
         shortened(planned) if quick else planned,
@@ -261,16 +307,12 @@ def main() -> None:
     if quick:
         print("quick: nothing written")
         return
-    save_model(
-        CHECKPOINTS / f"{NAME}.safetensors",
-        parts.model,
-        tokenizer,
-        make_card(parts.model, history, texts, unigram),
-        n_bits=6,
-    )
+    card = make_card(parts.model, recipe, history, texts, unigram)
+    file = CHECKPOINTS / f"{name}.safetensors"
+    save_model(file, parts.model, tokenizer, card, n_bits=recipe.get("n_bits"))
     cache.forget()
     last = nats_to_bits(history.evaluations[-1][1])
-    print(f"{NAME}: validation loss {last:.3f} bits per selected token")
+    print(f"{name}: validation loss {last:.3f} bits per selected token")
 
 
 if __name__ == "__main__":
