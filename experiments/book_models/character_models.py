@@ -93,7 +93,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "bert_plays": {
         "shape": {
             "d_model": 256, "n_layers": 4, "n_heads": 4, "d_ff": 768, "max_len": 128,
-            "positions": "rotary", "norm": "pre", "dropout": 0.1, "attention_dropout": 0.0,
+            "positions": "rotary", "norm": "pre",
         },
         "seeds": [0, 1, 2],
         "bfloat16": True,  # where the processor has it
@@ -102,7 +102,7 @@ RECIPES: dict[str, dict[str, Any]] = {
                 "seq_len": 128,
                 "batch_size": 32,
                 "fit": {
-                    "n_steps": 6_000, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.3,
+                    "n_steps": 5_000, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.3,
                     "optimizer": "muon", "mlm_probability": 0.3,
                 },
             },
@@ -110,7 +110,7 @@ RECIPES: dict[str, dict[str, Any]] = {
                 "seq_len": 128,
                 "batch_size": 32,
                 "fit": {
-                    "n_steps": 3_000, "lr": 3e-3, "n_warmup": 100, "final_lr": 0.0,
+                    "n_steps": 2_500, "lr": 3e-3, "n_warmup": 100, "final_lr": 0.0,
                     "optimizer": "muon", "mlm_probability": 0.1,
                 },
             },

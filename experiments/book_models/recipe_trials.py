@@ -47,6 +47,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "rate 0.012": {"fit": {"lr": 1.2e-2}},
         "15 % selected": {"fit": {"lr": 6e-3, "mlm_probability": 0.15}},
         "learned positions": {"fit": {"lr": 6e-3}, "shape": {"positions": "learned"}},
+        "dropout": {"fit": {"lr": 6e-3}, "shape": {"dropout": 0.1, "attention_dropout": 0.0}},
         "AdamW, rate 0.003": {"fit": {"lr": 3e-3, "optimizer": "adamw"}},
     },
     "bert_words": {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Matrix products in bfloat16 where the processor has them: half the time of a training step.
+"""Matrix products in bfloat16 where the processor is faster at them: half the time of a step.
 
-Without such instructions PyTorch imitates them, a hundred times slower than float32, so there
-everything stays float32. The two give slightly other losses: bfloat16 has eight bits of precision.
+Elsewhere everything stays float32, see `pretrain.muon.product_dtype`. The two give slightly other
+losses: bfloat16 has eight bits of precision.
 """
 
 from contextlib import AbstractContextManager

@@ -57,14 +57,15 @@ def test_steps_are_those_of_pytorch(monkeypatch: pytest.MonkeyPatch, generator: 
     ("capabilities", "expected"),
     [
         ({"avx2": True, "avx512_bf16": False}, torch.float32),
-        ({"avx2": True, "avx512_bf16": True}, torch.bfloat16),
+        ({"avx512_bf16": True, "amx_bf16": False}, torch.float32),
+        ({"avx512_bf16": True, "amx_bf16": True}, torch.bfloat16),
         ({"architecture": "arm64"}, torch.float32),
     ],
 )
 def test_the_processor_decides(
     capabilities: dict[str, object], expected: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """bfloat16 only where it is not imitated."""
+    """bfloat16 only where it is faster."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     assert product_dtype(CPU) == expected
     assert orthogonalise(torch.eye(3)).dtype == expected
