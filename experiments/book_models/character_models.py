@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor, nn
 
+from experiments.book_models.hidden_gaps import HiddenGapsLM
 from experiments.book_models.looking_back import RenamedLM, RepeatsLM, names_in
 from experiments.book_models.stages import Stage, shortened, smooth, stages_of, train_stages
 from experiments.book_models.t5_chars import (
@@ -102,7 +103,7 @@ RECIPES: dict[str, dict[str, Any]] = {
                 "seq_len": 128,
                 "batch_size": 32,
                 "fit": {
-                    "n_steps": 5_000, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.3,
+                    "n_steps": 11_000, "lr": 1e-2, "n_warmup": 100, "final_lr": 0.3,
                     "optimizer": "muon", "mlm_probability": 0.3,
                 },
             },
@@ -110,8 +111,8 @@ RECIPES: dict[str, dict[str, Any]] = {
                 "seq_len": 128,
                 "batch_size": 32,
                 "fit": {
-                    "n_steps": 2_500, "lr": 3e-3, "n_warmup": 100, "final_lr": 0.0,
-                    "optimizer": "muon", "mlm_probability": 0.1,
+                    "n_steps": 5_000, "lr": 3e-3, "n_warmup": 100, "final_lr": 0.0,
+                    "optimizer": "muon", "mlm_probability": 0.1, "longest_gap": 8,
                 },
             },
         ],
@@ -186,7 +187,7 @@ FILE_NAMES = {
 }
 OBJECTIVES = {
     "gpt_plays": "causal: on noise that repeats itself, then on text, half of it with new names",
-    "bert_plays": "masked, 30 % selected and then 10 %, 80/10/10",
+    "bert_plays": "masked, 30 % selected, 80/10/10; then gaps of up to 8 characters, 10 % hidden",
     "gpt": "causal",
     "bert": "masked, 15 % selected, 80/10/10",
     "t5_chars": "span corruption, 5 % to 40 % in spans of 3 on average",
@@ -246,7 +247,16 @@ def bert_parts(
     fixed = corrupt_mlm(windows, generator=Generator().manual_seed(0), **special)
 
     def make_loss(stage: Stage) -> Objective:
-        """Restore selected characters in windows of the training plays."""
+        """Restore selected characters, or whole gaps, in windows of the training plays."""
+        if stage.longest_gap:
+            return HiddenGapsLM(
+                train,
+                stage.batch_size,
+                stage.seq_len,
+                mask_id=tokenizer.mask_id,
+                hidden_share=stage.mlm_probability,
+                longest=stage.longest_gap,
+            )
         return MaskedLM(
             train,
             batch_size=stage.batch_size,

@@ -25,6 +25,7 @@ class Stage(NamedTuple):
     relative_lr: bool = False
     optimizer: str = "adamw"
     mlm_probability: float = 0.15  # of a masked objective
+    longest_gap: int = 0  # in characters, of gaps hidden as a whole; 0 = tokens one by one
     repeats: bool = False  # noise that repeats itself instead of text
 
 
