@@ -51,6 +51,4 @@ class HiddenGapsLM(TextObjective):
     def loss_sum(self, model: nn.Module, batch: Batch) -> Tensor:
         """Score the hidden tokens; the head runs on these alone."""
         hidden = batch.labels != IGNORE_INDEX
-        return cross_entropy_sum(
-            model(batch.inputs, masked_positions=hidden), batch.labels[hidden]
-        )
+        return cross_entropy_sum(model(batch.inputs, masked_positions=hidden), batch.labels[hidden])
