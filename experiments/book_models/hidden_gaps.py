@@ -2,11 +2,11 @@
 """A lesson in gaps: runs of neighbouring characters are hidden, and BERT restores them.
 
 Where characters are selected one by one, eight hidden neighbours almost never meet, so a BERT that
-is asked for a gap of eight has hardly seen one. Here a gap is as likely to be eight characters long
-as one. What is hidden is always [MASK], as it is when a reader asks.
+is asked for a gap of eight has hardly seen one. Here gaps of every length hide equally many
+characters. What is hidden is always [MASK], as it is when a reader asks.
 
-Paper: Joshi et al. 2020 (arXiv:1907.10529), SpanBERT, section 3.1. differs: lengths are uniform,
-in characters, and gaps may touch.
+Paper: Joshi et al. 2020 (arXiv:1907.10529), SpanBERT, section 3.1. differs: a length is drawn in
+proportion to its inverse, in characters, and gaps may touch.
 """
 
 from dataclasses import dataclass
@@ -35,11 +35,13 @@ class HiddenGapsLM(TextObjective):
 
     def corrupt(self, windows: Tensor, generator: Generator) -> Batch:
         """Begin gaps at random places, each of a random length; all in them are hidden."""
-        mean_length = (self.longest + 1) / 2
+        weights = 1 / torch.arange(1, self.longest + 1)
+        mean_length = self.longest / weights.sum().item()
         # Gaps overlap by chance; this many starts hide the asked share in spite of it.
         start_prob = 1 - (1 - self.hidden_share) ** (1 / mean_length)
         starts = torch.rand(windows.shape, generator=generator) < start_prob
-        lengths = torch.randint(1, self.longest + 1, windows.shape, generator=generator)
+        drawn = torch.multinomial(weights, windows.numel(), replacement=True, generator=generator)
+        lengths = 1 + drawn.view(windows.shape)
         reach = torch.where(starts, lengths, 0)  # how many places from here on are hidden
         hidden = reach > 0
         for _ in range(self.longest - 1):

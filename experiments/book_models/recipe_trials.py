@@ -42,13 +42,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "AdamW, rate 0.003": {"fit": {"lr": 3e-3, "optimizer": "adamw"}},
     },
     "bert_plays": {
-        "rate 0.003": {"fit": {"lr": 3e-3}},
-        "rate 0.006": {"fit": {"lr": 6e-3}},
+        "from gpt_plays, rate 0.008": {"start": "gpt_plays", "fit": {"lr": 8e-3}},
+        "rate 0.008": {"fit": {"lr": 8e-3}},
         "rate 0.012": {"fit": {"lr": 1.2e-2}},
-        "15 % selected": {"fit": {"lr": 6e-3, "mlm_probability": 0.15}},
-        "learned positions": {"fit": {"lr": 6e-3}, "shape": {"positions": "learned"}},
-        "dropout": {"fit": {"lr": 6e-3}, "shape": {"dropout": 0.1, "attention_dropout": 0.0}},
-        "AdamW, rate 0.003": {"fit": {"lr": 3e-3, "optimizer": "adamw"}},
     },
     "bert_words": {
         "rate 0.003": {"fit": {"lr": 3e-3}},
@@ -62,6 +58,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 """Model -> name of a variant -> what it changes in the recipe."""
+OMITTED = ("stages", "renamed", "start")  # of a recipe, unless a variant has them
 MAIN_STAGE = {"gpt_plays": 1, "bert_plays": 0, "bert_words": 0}
 """Model -> which stage of its training is tried."""
 
@@ -80,7 +77,7 @@ def plain(name: str) -> Recipe:
     text = recipe["stages"][MAIN_STAGE[name]]
     ours = ("lr", "n_steps", "n_warmup")  # what a trial sets by itself
     return {
-        **{key: value for key, value in recipe.items() if key not in ("stages", "renamed")},
+        **{key: value for key, value in recipe.items() if key not in OMITTED},
         "batch_size": text["batch_size"],
         **({"seq_len": length} if (length := text["seq_len"]) < recipe["shape"]["max_len"] else {}),
         "fit": {key: value for key, value in text["fit"].items() if key not in ours},

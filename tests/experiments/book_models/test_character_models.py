@@ -10,6 +10,8 @@ from torch import Generator
 
 from experiments.book_models import character_models
 from experiments.book_models.stages import stages_of
+from pretrain.bert import BERT, BERTConfig
+from pretrain.gpt import GPT, GPTConfig
 from pretrain.training import OptimConfig, fit
 from pretrain_lab.checkpoints import load_card, load_model
 from pretrain_lab.paths import CHECKPOINTS
@@ -124,3 +126,22 @@ def test_the_t5_of_the_script_is_trained_by_its_stages() -> None:
     )
     assert len(history.losses) == 4
     assert evaluate(model) < before
+
+
+def test_a_bert_begins_with_the_weights_of_a_gpt() -> None:
+    """Its blocks and tokens are the GPT's, its head is not; a GPT has no place for a BERT's."""
+    sizes = {"d_model": 8, "n_layers": 1, "n_heads": 2, "max_len": 6, "positions": "rotary",
+             "norm": "pre", "norm_eps": 1e-5}  # fmt: skip
+    bert, gpt = BERT(BERTConfig(11, **sizes)), GPT(GPTConfig(11, **sizes))
+    head = bert.head.dense.weight.clone()
+    character_models.begin_with(bert, gpt)
+    ids = torch.randint(11, (3, 6), generator=Generator().manual_seed(0))
+    last = torch.tensor([[0, 0, 0, 0, 0, 1]]).bool()
+    assert torch.allclose(bert.encode(ids[:, :1]), gpt.encode(ids[:, :1]), atol=1e-4)
+    assert not torch.allclose(bert.encode(ids)[:, 0], gpt.encode(ids)[:, 0]), "no triangle"
+    assert torch.allclose(bert.encode(ids)[last.expand(3, -1)], gpt.encode(ids)[:, -1], atol=1e-4)
+    assert torch.equal(bert.head.dense.weight, head)
+    before = gpt.embeddings.token.weight.clone()
+    with pytest.raises(ValueError, match=r"got one without .*head\.dense\.weight"):
+        character_models.begin_with(gpt, BERT(BERTConfig(11, **sizes)))
+    assert torch.equal(gpt.embeddings.token.weight, before)
