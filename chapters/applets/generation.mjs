@@ -63,7 +63,7 @@ class Generation extends Applet {
     const nText = this.tokenizer.tokens.length - this.tokenizer.specials.length;
     const prompt = h("textarea", { rows: 2, maxlength: this.model.maxLength,
       oninput: () => this.start(prompt.value) }, PROMPT);
-    this.models = choice("Model", [[SMALL, "small"], [STRONG, `strong (${this.dataset.more} more)`]],
+    this.models = choice("Model", [[SMALL, "small"], [STRONG, `strong (${this.more(STRONG)} more)`]],
       async (name) => {
         await this.take(name);
         prompt.maxLength = this.model.maxLength;

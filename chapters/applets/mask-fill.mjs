@@ -7,6 +7,7 @@ import { bars, choice, field, h, spoken, tokenRow, visible } from "./ui/controls
 import { getModel } from "./ui/files.mjs";
 
 const LETTERS = "bert_chars";
+const STRONG = "bert_plays";
 const WORDS = "book_bert";
 const START = "I will not speak to him.";
 const HIDDEN_AT_START = 12; // a character of START; what holds it is hidden
@@ -19,8 +20,9 @@ class MaskFill extends Applet {
     Object.assign(this, await getModel(LETTERS), { name: LETTERS });
     this.input = h("input", { type: "text", value: START, oninput: () => this.read() });
     this.limit = h("small");
-    const words = `words (${this.dataset.more} more)`;
-    this.models = choice("What BERT reads", [[LETTERS, "letters"], [WORDS, words]],
+    const more = [[STRONG, "letters, strong"], [WORDS, "words"]].map(([name, what]) =>
+      [name, `${what} (${this.more(name)} more)`]);
+    this.models = choice("What BERT reads", [[LETTERS, "letters"], ...more],
       (name) => this.take(name), LETTERS);
     this.tokens = h("div");
     this.answers = h("div", { class: "columns", role: "status" });

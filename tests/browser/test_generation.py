@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The generation walkthrough writes as PyTorch does, shows each choice, and takes it back."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -354,4 +355,4 @@ def test_the_folder_of_models_is_where_the_page_says(visit: Visitor, html: Path)
         for name in ("gpt_chars", "gpt_plays")
     )
     assert applet.get_attribute("data-size") == f"loads {round(small)} kB"
-    assert applet.get_attribute("data-more") == f"{strong / 1000:.1f} MB"
+    assert json.loads(applet.get_attribute("data-more")) == {"gpt_plays": f"{strong / 1000:.1f} MB"}

@@ -24,9 +24,9 @@ PAGE = applet_page("mask-fill")
 pytestmark = pytest.mark.applet
 
 
-def shares(sentence: str, place: int) -> dict[str, float]:
+def shares(sentence: str, place: int, model: str = "bert_chars") -> dict[str, float]:
     """Ask PyTorch for the eight best guesses in percent."""
-    bert, tokenizer = load_model("bert_chars")
+    bert, tokenizer = load_model(model)
     text = tokenizer.encode(f"\n{sentence}\n")[None]
     places = torch.tensor([place + 1])
     probs = cloze_log_probs(bert, text, places, mask_id=tokenizer.mask_id)[0].exp()
@@ -81,6 +81,17 @@ def test_a_sentence_of_ones_own_by_mouse(visit: Visitor):
     expect(panel.locator(".bars")).to_have_count(1)
     got = shown(panel.locator(".bars li").all_inner_texts())
     assert got == pytest.approx(shares("The king is dead.", 14), abs=0.6)
+
+
+def test_the_strong_model_reads_letters_too(visit: Visitor):
+    panel = open_applet(visit(PAGE), "mask-fill")
+    panel.get_by_label("What BERT reads").select_option("bert_plays")
+    expect(panel.get_by_label("What BERT reads")).to_be_enabled(timeout=MILLISECONDS)
+    sentence = "I will not speak to him."
+    got = shown(panel.locator(".bars li").all_inner_texts())
+    assert got == pytest.approx(shares(sentence, 12, "bert_plays"), abs=0.6)
+    panel.locator(".token").nth(13).click()
+    expect(panel.locator("h3")).to_have_text(["Place 13", "Place 14"])
 
 
 def test_words_are_filled_by_the_other_model(visit: Visitor):

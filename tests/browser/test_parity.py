@@ -59,7 +59,7 @@ def exercise(name: str, text: Tensor, tokenizer, generator: Generator) -> Exerci
     if name.startswith("gpt"):
         return Exercise(text, None, torch.cat([text[1:], text.new_tensor([-1])]))
     first = int(torch.randint(7, (), generator=generator)) % len(text)
-    if name == "bert_chars":
+    if name.startswith("bert"):
         asked = torch.arange(len(text)) % 7 == first
         masked = text.masked_fill(asked, tokenizer.mask_id)
         return Exercise(masked, None, text.masked_fill(~asked, -1))
@@ -107,7 +107,7 @@ def bits(scores: list[np.ndarray], exercises: list[Exercise]) -> float:
     return torch.cat(costs).mean().item()
 
 
-@pytest.mark.parametrize("name", [*NAMES, "gpt_plays"])
+@pytest.mark.parametrize("name", [*NAMES, "gpt_plays", "bert_plays"])
 def test_scores_are_those_of_pytorch(workshop: Workshop, unseen: str, name: str):
     model, tokenizer = load_model(name)
     generator = Generator().manual_seed(1)

@@ -48,6 +48,7 @@ COPIED = (  # what the pages' directives read, and what comes with every copy
 FOR_APPLETS = (  # what the pages' interactive parts load
     "data/checkpoints/*_chars.safetensors",
     "data/checkpoints/gpt_plays.safetensors",
+    "data/checkpoints/bert_plays.safetensors",
     "data/checkpoints/book_bert.safetensors",
     "data/checkpoints/time_machine/*.safetensors",
     "data/applets/*.json",

@@ -44,6 +44,11 @@ export class Applet extends HTMLElement {
     this.isOpening = false;
   }
 
+  /** What a model weighs that a control of the panel may fetch later, such as "2.1 MB". */
+  more(name) {
+    return JSON.parse(this.dataset.more)[name];
+  }
+
   /** Load models and fill the empty panel. Each applet has its own. */
   async build(panel) {
     throw new Error(`${this.localName} builds nothing in ${panel.localName}`);

@@ -12,11 +12,12 @@ becomes ``<pt-mask-fill>…</pt-mask-fill>`` around its static form: the figure 
 option ``shows`` names (or ``previous-output``, what the cell right before it wrote), moved here
 from its cell, and the text. The module ``chapters/applets/mask-fill.mjs`` puts the live part
 below. ``files`` names what the applet fetches when a reader opens it, so that the page can say how
-much that is, and ``more`` what a control inside it may fetch later. ``data``, such as
-``model=gpt``, sets attributes of the element (``data-model="gpt"``) for a module that serves more
-than one place.
+much that is, and ``more`` what a control inside it may fetch later (``data-more``, JSON: file
+without its ending → weight). ``data``, such as ``model=gpt``, sets attributes of the element
+(``data-model="gpt"``) for a module that serves more than one place.
 """
 
+import json
 import re
 from html import escape
 from pathlib import Path
@@ -152,9 +153,13 @@ def register(app: Sphinx) -> None:
 def visit_applet_html(translator: Any, node: applet) -> None:
     """Open the custom element, and say how much its files weigh."""
     root = Path(translator.builder.srcdir)
-    size, more = (applet_files.kilobytes(root, node[option]) for option in ("files", "more"))
+    size = applet_files.kilobytes(root, node["files"])
+    more = {
+        Path(file).stem: f"{applet_files.kilobytes(root, [file]) / 1000:.1f} MB"
+        for file in node["more"]
+    }
     told = f' data-size="loads {size} kB"' if size else ""
-    told += f' data-more="{more / 1000:.1f} MB"' if more else ""
+    told += f' data-more="{escape(json.dumps(more))}"' if more else ""
     told += "".join(f' data-{name}="{escape(value)}"' for name, value in node["data"].items())
     translator.body.append(f'<{PREFIX}{node["name"]} class="applet"{told}>\n')
 
