@@ -2,6 +2,7 @@
 """The plays cut into scenes, and which of their words are proper names."""
 
 import re
+from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
@@ -38,6 +39,20 @@ def training_words() -> frozenset[str]:
     """Collect the lower-case words of all training plays, speakers' names among them."""
     text = "\n".join(play.text for play in load_shakespeare("train"))
     return frozenset(normalise_word(word) for word in text.split())
+
+
+@cache
+def play_words(play: str) -> Counter[str]:
+    """Count the lower-case words of the speeches of a play, known by its file name without ending.
+
+    Raises:
+        ValueError: There is no such play.
+    """
+    found = [scene for scene in _scenes() if scene.play == play]
+    if not found:
+        raise ValueError(f"expected the name of a play such as 'macbeth', got {play!r}")
+    text = " ".join(speech.text for scene in found for speech in scene.speeches)
+    return Counter(normalise_word(word) for word in text.split())
 
 
 def normalise_word(word: str) -> str:

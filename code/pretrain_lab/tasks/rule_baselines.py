@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
-from pretrain_lab.corpora.scenes import normalise_word, training_words
+from pretrain_lab.corpora.scenes import normalise_word, play_words, training_words
 from pretrain_lab.tasks.character_ner import NamePassage
 from pretrain_lab.tasks.speakers import SpeakerChange, SpeakerQuestion
 
@@ -92,11 +92,21 @@ def name_rules(train: Sequence[NamePassage], test: Sequence[NamePassage]) -> dic
     return {rule: entity_f1(tags, truth) for rule, tags in marked.items()}
 
 
-def mark_unseen(passage: NamePassage) -> list[str]:
-    """Tag words B that the training plays hold nowhere, without case and punctuation; else O."""
+def mark_unseen(passage: NamePassage, n_times: int = 1) -> list[str]:
+    """Tag words B that the training plays hold nowhere, without case and punctuation; else O.
+
+    With `n_times` > 1, only those that the passage's own play holds so often: a character is
+    addressed again and again. That takes the whole play, of which a passage shows 32 words.
+    """
     seen = training_words()
     bare = [normalise_word(word) for word in passage.words]
-    return ["B" if word and word not in seen else "O" for word in bare]
+    marked = [bool(word) and word not in seen for word in bare]
+    if n_times > 1:
+        counts = play_words(passage.play)
+        marked = [
+            yes and counts[word] >= n_times for yes, word in zip(marked, bare, strict=True)
+        ]
+    return ["B" if yes else "O" for yes in marked]
 
 
 def _inside(before: str | None) -> bool:

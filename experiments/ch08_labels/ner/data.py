@@ -13,7 +13,6 @@ from torch import Tensor
 
 from experiments.ch07_worldview.questions import SEQ_LEN, TOKENIZER
 from experiments.ch08_labels.data import draw_nested
-from experiments.ch08_labels.strong_gpt import characters
 from pretrain_lab.finetuning.token_classification import Words
 from pretrain_lab.tasks.character_ner import TAGS, NamePassage, read_names
 
@@ -22,16 +21,8 @@ TUNED_AT = {512: 512, 2048: 2048, 8192: 2048}
 """Number of passages -> the number at which its setting is chosen; for all, with all."""
 
 
-def encode_words(words: tuple[str, ...], reader: str = "mini") -> Words:
-    """Encode words as a kind of model met texts in its pre-training.
-
-    "mini" reads subwords between two [SEP], and a word's place is its last token. "plays" reads
-    characters between two line breaks, and a word's place is the character behind it: only there
-    does a left-to-right model know that the word has ended.
-    """
-    if reader == "plays":
-        lengths = torch.tensor([len(word) + 1 for word in words])
-        return Words(characters().encode("\n" + " ".join(words) + "\n"), lengths.cumsum(dim=0))
+def encode_words(words: tuple[str, ...]) -> Words:
+    """Encode words between two [SEP], as the mini models met texts; a word's place is its last."""
     pieces: list[Tensor] = [torch.tensor([TOKENIZER.sep_id])]
     ends: list[int] = []
     for place, word in enumerate(words):
@@ -51,9 +42,9 @@ def _spread(split: str, n: int | None) -> tuple[NamePassage, ...]:
 
 
 @cache
-def _encoded(split: str, n: int | None, reader: str) -> list[Words]:
+def _encoded(split: str, n: int | None) -> list[Words]:
     """Encode them once."""
-    return [encode_words(passage.words, reader) for passage in _spread(split, n)]
+    return [encode_words(passage.words) for passage in _spread(split, n)]
 
 
 @dataclass(frozen=True)
@@ -76,12 +67,9 @@ class Plan:
         """Return the passages of a split."""
         return _spread(split, getattr(self, split))
 
-    def encoded(self, split: str, reader: str) -> list[Words]:
-        """Encode the passages of a split for a "mini" model or for the strong GPT of the "plays".
-
-        No passage of 64 subwords has more characters than the strong GPT reads.
-        """
-        return _encoded(split, getattr(self, split), reader)
+    def encoded(self, split: str) -> list[Words]:
+        """Encode the passages of a split."""
+        return _encoded(split, getattr(self, split))
 
     def classes(self, split: str) -> list[list[int]]:
         """Return the places in TAGS of the tags of a split."""

@@ -22,16 +22,12 @@ from sklearn.pipeline import make_pipeline
 from torch import Generator
 
 from experiments.ch07_worldview.questions import TOKENIZER
-from experiments.ch08_labels.method_table import BATCH_SIZE, RATES, RELATIVE
+from experiments.ch08_labels.method_table import BATCH_SIZE, RATES
 from experiments.ch08_labels.methods import load_backbone
 from experiments.ch08_labels.ner.data import Plan
 from experiments.ch08_labels.ner.scoring import Choice, choose_threshold
-from experiments.ch08_labels.strong_gpt import characters, new_backbone
 from experiments.common.early_stopping import KeepBest, fit_until_converged
-from experiments.common.mixed_precision import FastProducts, fast_products
 from experiments.common.statistics import Array
-from pretrain.objectives import Objective
-from pretrain.t5 import T5
 from pretrain.training import OptimConfig
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.corpora.scenes import normalise_word
@@ -43,7 +39,6 @@ from pretrain_lab.finetuning.token_classification import (
 from pretrain_lab.tasks.character_ner import TAGS, NamePassage
 
 Setting = dict[str, Any]
-STRONG_RATES: list[Setting] = [{"lr": lr} for lr in (1e-4, 3e-4, 1e-3, 3e-3)]
 EVERY, PATIENCE, MIN_STEPS = 100, 8, 1000
 """Updates between evaluations; evaluations without a better one; updates before a stop."""
 
@@ -52,26 +47,8 @@ class Arm(NamedTuple):
     """One method."""
 
     title: str
-    backbone: str | None  # None, "random", a mini model's name, "strong" or "random_strong"
+    backbone: str | None  # None, "random" or a mini model's name
     grid: list[Setting]
-    most: int | None = None  # passages that it is given; None = all
-
-    @property
-    def reader(self) -> str:
-        """Return how passages are encoded for it."""
-        return "plays" if self.backbone in ("strong", "random_strong") else "mini"
-
-    @property
-    def pad_id(self) -> int:
-        """Return the padding id of the vocabulary that it reads."""
-        return characters().pad_id if self.reader == "plays" else TOKENIZER.pad_id
-
-    def new_backbone(self, seed: int) -> Any:
-        """Make the network that it starts from; a seed of 100 counts as 0, 101 as 1."""
-        if self.reader == "plays":
-            return new_backbone(seed % 100, trained=self.backbone == "strong")
-        assert self.backbone is not None
-        return load_backbone(self.backbone, seed % 100)
 
 
 ARMS = {
@@ -83,9 +60,6 @@ ARMS = {
     "scratch": Arm("from scratch", "random", RATES),
     "mlm": Arm("masked, fine-tuned", "bert", RATES),
     "clm": Arm("causal, fine-tuned", "gpt", RATES),
-    "span": Arm("spans, fine-tuned", "t5", RELATIVE),
-    "scratch_strong": Arm("strong GPT's shape from scratch", "random_strong", STRONG_RATES, 512),
-    "strong": Arm("strong GPT, fine-tuned", "strong", STRONG_RATES, 512),
 }
 
 
@@ -103,45 +77,41 @@ def run(arm: Arm, setting: Setting, n: int, seed: int, plan: Plan) -> Outcome:
     """Train a method on n labelled passages until validation no longer improves.
 
     `setting` is one of the arm's grid. `seed` is of the subset, of new weights and of batches; each
-    has another backbone, but for the strong GPT, of which there is one.
+    has another backbone; 100 is of the trials, and has that of 0.
     """
     if arm.backbone is None:
         return run_features(setting, n, seed, plan)
     torch.manual_seed(seed)
-    model = WordTagger(arm.new_backbone(seed), len(TAGS))
-    texts = plan.encoded("train", arm.reader)
+    model = WordTagger(load_backbone(arm.backbone, seed % 100), len(TAGS))
+    texts = plan.encoded("train")
     tags, places = plan.classes("train"), plan.subset(n, seed)
-    loss: Objective = tagging_loss(
+    loss = tagging_loss(
         [texts[i] for i in places],
         [tags[i] for i in places],
         batch_size=BATCH_SIZE,
-        pad_id=arm.pad_id,
+        pad_id=TOKENIZER.pad_id,
     )
-    if arm.reader == "plays":
-        loss = FastProducts(loss)
     started = time.process_time()
-    keeper = KeepBest(partial(judge, arm, plan), EVERY, PATIENCE, MIN_STEPS)
+    keeper = KeepBest(partial(judge, plan), EVERY, PATIENCE, MIN_STEPS)
     optim = OptimConfig(
-        lr=setting["lr"], n_warmup=min(100, plan.max_steps), final_lr=1.0, weight_decay=0.01,
-        relative_lr=isinstance(model.backbone, T5),
-    )  # fmt: skip
+        lr=setting["lr"], n_warmup=min(100, plan.max_steps), final_lr=1.0, weight_decay=0.01
+    )
     generator = Generator().manual_seed(8000 + seed)
     fit_until_converged(model, loss, optim, keeper, max_steps=plan.max_steps, generator=generator)
     seconds = time.process_time() - started
-    found = {split: read(arm, model, plan, split) for split in ("validation", "test")}
+    found = {split: read(model, plan, split) for split in ("validation", "test")}
     return Outcome(found, keeper.found, keeper.step, seconds, keeper.first_losses)
 
 
-def judge(arm: Arm, plan: Plan, model: Any) -> tuple[float, Choice]:
+def judge(plan: Plan, model: Any) -> tuple[float, Choice]:
     """Choose the threshold of a model on the validation plays: its F1, and both together."""
-    choice = choose_threshold(read(arm, model, plan, "validation"), plan.passages("validation"))
+    choice = choose_threshold(read(model, plan, "validation"), plan.passages("validation"))
     return choice.f1, choice
 
 
-def read(arm: Arm, model: Any, plan: Plan, split: str) -> list[Array]:
+def read(model: Any, plan: Plan, split: str) -> list[Array]:
     """Score the words of a split: of each passage (W, 3)."""
-    with fast_products(enabled=arm.reader == "plays"):
-        found = word_log_probs(model, plan.encoded(split, arm.reader), pad_id=arm.pad_id)
+    found = word_log_probs(model, plan.encoded(split), pad_id=TOKENIZER.pad_id)
     return [rows.double().numpy() for rows in found]
 
 

@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from experiments.ch08_labels import strong_gpt
-from experiments.ch08_labels.ner.data import Plan, encode_words
+from experiments.ch07_worldview.questions import TOKENIZER
+from experiments.ch08_labels.ner.data import encode_words
 from experiments.ch08_labels.ner.scoring import (
     THRESHOLDS,
     Choice,
@@ -55,18 +55,9 @@ def test_of_equal_thresholds_the_one_nearest_to_a_half_counts() -> None:
     assert choose_threshold(sure, PASSAGES) == Choice(0.0, 1.0)
 
 
-def test_a_word_is_read_behind_its_end() -> None:
-    """The strong GPT meets characters; the state at a word's place has read all of it."""
+def test_a_word_is_read_at_its_last_token() -> None:
+    """A left-to-right model has read all of a word only there."""
     words = ("good", "romeo,", "stay")
-    text = encode_words(words, "plays")
-    assert strong_gpt.characters().decode(text.ids) == "\ngood romeo, stay\n"
-    assert [
-        strong_gpt.characters().decode(text.ids[: end + 1]).split()[-1] for end in text.ends
-    ] == [*words]
-    assert strong_gpt.characters().decode(text.ids[text.ends]) == "  \n"
-
-
-def test_every_passage_fits_into_the_strong_gpt() -> None:
-    """Passages were chosen for the mini models, which read 64 subwords."""
-    most = strong_gpt.new_backbone(0, trained=True).config.max_len
-    assert all(len(words.ids) <= most for words in Plan().encoded("validation", "plays"))
+    text = encode_words(words)
+    read = [TOKENIZER.decode(text.ids[1 : end + 1]) for end in text.ends.tolist()]
+    assert read == ["good", "good romeo,", "good romeo, stay"]

@@ -9,6 +9,7 @@ from pretrain_lab.tasks.rule_baselines import (
     bio_spans,
     entity_f1,
     majority_share,
+    mark_unseen,
     name_rules,
     speaker_change_rules,
     speaker_rules,
@@ -59,6 +60,17 @@ def test_name_rules_by_hand() -> None:
     assert rules["list"] == pytest.approx((1, 0.5, 2 / 3))
     assert rules["unseen"] == pytest.approx((0.5, 0.5, 0.5))
     assert rules["capital"] == (1, 1, 1)
+
+
+def test_a_recurring_word_is_counted_in_its_own_play() -> None:
+    """Macbeth is named often in one play; a word of no play is not, nor Macbeth in another."""
+    words = ("good", "Macbeth,", "qwfp")
+    here, elsewhere = (NamePassage(words, ("O", "B", "O"), p) for p in ("macbeth", "pericles"))
+    assert mark_unseen(here) == mark_unseen(elsewhere) == ["O", "B", "B"]
+    assert mark_unseen(here, 5) == ["O", "B", "O"]
+    assert mark_unseen(elsewhere, 5) == ["O", "O", "O"]
+    with pytest.raises(ValueError, match="name of a play"):
+        mark_unseen(here._replace(play="no-such-play"), 5)
 
 
 def test_speaker_rules_by_hand() -> None:
