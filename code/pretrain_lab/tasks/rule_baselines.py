@@ -103,9 +103,7 @@ def mark_unseen(passage: NamePassage, n_times: int = 1) -> list[str]:
     marked = [bool(word) and word not in seen for word in bare]
     if n_times > 1:
         counts = play_words(passage.play)
-        marked = [
-            yes and counts[word] >= n_times for yes, word in zip(marked, bare, strict=True)
-        ]
+        marked = [yes and counts[word] >= n_times for yes, word in zip(marked, bare, strict=True)]
     return ["B" if yes else "O" for yes in marked]
 
 
