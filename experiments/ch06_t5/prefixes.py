@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One T5, four tasks told apart by a prefix: reversal, sentiment, who speaks, restored sentences.
 
-Writes data/runs/prefixes.json, and the model to data/checkpoints/t5_prefixes.safetensors, in 8
+Writes data/runs/prefixes.json, and the model to data/checkpoints/t5_prefixes.safetensors, in 6
 bits. First it learns span corruption on the text of book_bert (plays, reviews and plots of training
 films), with short windows before longer ones; then a mixture of that and the four tasks. What is
 asked comes from the plays, films and words of the test split; nothing was chosen on them. One seed:
