@@ -14,6 +14,7 @@ probes     ridge regression on frozen states of clean text: which character stan
            vocabulary), and which of the 40 most frequent words starts here.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -29,7 +30,8 @@ from experiments.ch05_bert.setup import (
     new_model,
     train,
 )
-from experiments.common.records import N_FIRST, Clock, seed_interval, write_run
+from experiments.common.arm_cache import ArmCache
+from experiments.common.records import N_FIRST, seed_interval
 from pretrain.bert import BERT
 from pretrain.evaluation import cloze_log_probs, masked_log_probs, nats_to_bits
 from pretrain.objectives import IGNORE_INDEX, MaskedLM, corrupt_mlm
@@ -222,20 +224,18 @@ def paired(runs: list[dict[str, float]], others: list[dict[str, float]], key: st
 
 
 def main() -> None:
-    """Run all arms seed by seed, and write the study after each seed but the first."""
-    clock = Clock()
+    """Run all arms seed by seed and write the study; a killed one goes on where it stopped."""
     data = prepare()
+    cache = ArmCache("bert_corruption", [RECIPE, N_BLANKS, N_PROBE_TRAIN, N_PROBE_TEST, arms()])
     results: dict[str, list[dict[str, float]]] = {name: [] for name in arms()}
     first: dict[str, list[float]] = {}
-    for n, seed in enumerate(SEEDS, start=1):
+    for seed in SEEDS:
         for name, arm in arms().items():
-            answers, losses = run_arm(arm, seed, data)
+            answers, losses = cache.get(f"{name}, seed {seed}", partial(run_arm, arm, seed, data))
             results[name].append(answers)
             first.setdefault(name, losses)
             print(name, seed, {key: round(value, 3) for key, value in answers.items()}, flush=True)
-        if n > 1:
-            study = summary(results, data) | {"seeds": list(SEEDS[:n]), "first_losses": first}
-            write_run("bert_corruption", study, clock)
+    cache.conclude(summary(results, data) | {"seeds": list(SEEDS), "first_losses": first})
 
 
 def summary(results: dict[str, list[dict[str, float]]], data: dict[str, Any]) -> dict[str, Any]:
