@@ -115,7 +115,7 @@ def settings_of(run: Run) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    """Turn a setting into a JSON value; of a function only the name is known."""
+    """Turn a setting into a JSON value; of a function or another object only the name is known."""
     if isinstance(value, Tensor):
         return hashlib.sha256(value.contiguous().cpu().numpy().tobytes()).hexdigest()[:16]
     if is_dataclass(value):
@@ -127,9 +127,9 @@ def _as_json(value: Any) -> Any:
         parts_of = [_as_json(part) for part in value]
         text = json.dumps(parts_of)
         return parts_of if len(text) < 200 else hashlib.sha256(text.encode()).hexdigest()[:16]
-    if callable(value):
-        return getattr(value, "__name__", type(value).__name__)
-    return value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return getattr(value, "__name__", type(value).__name__)
 
 
 def check_settings(

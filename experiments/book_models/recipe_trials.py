@@ -47,9 +47,12 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "rate 0.012": {"fit": {"lr": 1.2e-2}},
     },
     "bert_words": {
+        "rate 0.0015": {"fit": {"lr": 1.5e-3}},
         "rate 0.003": {"fit": {"lr": 3e-3}},
         "rate 0.006": {"fit": {"lr": 6e-3}},
         "rate 0.012": {"fit": {"lr": 1.2e-2}},
+        "AdamW, rate 0.0005": {"fit": {"lr": 5e-4, "optimizer": "adamw"}},
+        "AdamW, rate 0.001": {"fit": {"lr": 1e-3, "optimizer": "adamw"}},
         "AdamW, rate 0.002": {"fit": {"lr": 2e-3, "optimizer": "adamw"}},
         "AdamW, rate 0.005": {"fit": {"lr": 5e-3, "optimizer": "adamw"}},
         "15 % selected": {"fit": {"lr": 6e-3, "mlm_probability": 0.15}},

@@ -88,7 +88,7 @@ RECIPES: dict[str, dict[str, Any]] = {
                 "seq_len": 16,
                 "batch_size": 128,
                 "fit": {
-                    "n_steps": 1_000, "lr": 6e-3, "n_warmup": 100, "final_lr": 1.0,
+                    "n_steps": 1_000, "lr": 3e-3, "n_warmup": 100, "final_lr": 1.0,
                     "optimizer": "muon", "mlm_probability": 0.3,
                 },
             },
@@ -96,7 +96,7 @@ RECIPES: dict[str, dict[str, Any]] = {
                 "seq_len": 64,
                 "batch_size": 32,
                 "fit": {
-                    "n_steps": 12_000, "lr": 6e-3, "n_warmup": 100, "final_lr": 0.2,
+                    "n_steps": 9_000, "lr": 3e-3, "n_warmup": 100, "final_lr": 0.2,
                     "optimizer": "muon", "mlm_probability": 0.3,
                 },
             },
@@ -104,7 +104,7 @@ RECIPES: dict[str, dict[str, Any]] = {
                 "seq_len": 128,
                 "batch_size": 16,
                 "fit": {
-                    "n_steps": 3_000, "lr": 1.2e-3, "n_warmup": 50, "final_lr": 0.0,
+                    "n_steps": 2_000, "lr": 6e-4, "n_warmup": 50, "final_lr": 0.0,
                     "optimizer": "muon", "mlm_probability": 0.15,
                 },
             },

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,31 @@ def test_a_finished_run_is_read_not_repeated(tmp_path: Path) -> None:
     assert found == expected
     assert same_weights(first, second)
     assert not second.training
+
+
+class Reader:
+    """Stands for a tokenizer: neither a number, nor a tensor, nor a function."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadingObjective:
+    """An objective that holds such an object."""
+
+    inner: Objective
+    reader: Reader
+
+    def __call__(self, model: nn.Module, generator: Generator) -> Tensor:
+        return self.inner(model, generator)
+
+
+def test_an_objective_may_hold_any_object(tmp_path: Path) -> None:
+    """Of an object that JSON does not know, the kind is saved, and compared at a resume."""
+    path = tmp_path / "run.safetensors"
+    inner = CausalLM(TEXT, batch_size=2, seq_len=8)
+    train(path, objective=ReadingObjective(inner, Reader()))
+    assert train(path, kill=1, objective=ReadingObjective(inner, Reader()))[0].losses
+    with pytest.raises(CheckpointError, match="objective"):
+        train(path, objective=inner)
 
 
 CHILD = """
