@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Three objectives, one corpus, one vocabulary, one size, one budget of operations (WLD-R1).
 
-Writes data/runs/three_objectives.json, and for seed 0 the weights worldview_gpt, worldview_bert
-and worldview_t5 with their cards to data/checkpoints.
+Writes data/runs/three_objectives.json, and for seed 0 the weights contest_gpt, contest_bert and
+contest_t5 with their cards to data/checkpoints, in 6 bits.
 
 Every model is trained on the same plays with the same number of floating-point operations
 (`contest`). Each objective chooses its recipe from the same kinds of them: three learning rates,
@@ -12,7 +12,8 @@ train all with one recipe would be to choose a winner. Their own losses answer t
 questions and are not comparable. What is compared: blanks and spans of the test plays (`questions`)
 and frozen probes (`probes`), the same ones for all.
 
-A finished trial or run is kept until the record is written, so a killed study goes on:
+A finished trial or run is kept until the record is written, so a killed study goes on. Two
+processes can share the work, each `--only` some of the models; a last call writes the record:
 
     python -m experiments.ch07_worldview.three_objectives    # about 6 CPU-hours
 
@@ -233,7 +234,8 @@ def store(contest: Contest, name: str, model: Any, result: dict[str, Any]) -> No
         "cpu_seconds": round(result["cpu_seconds"]),
         "versions": versions(),
     }
-    save_model(CHECKPOINTS / f"worldview_{name}.safetensors", model, TOKENIZER, rounded(card))
+    file = CHECKPOINTS / f"contest_{name}.safetensors"
+    save_model(file, model, TOKENIZER, rounded(card), n_bits=6)
 
 
 def gather(
@@ -345,23 +347,27 @@ def main() -> None:
     """Train what is missing and write the record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", nargs="+", choices=list(OWN), help="train these, write no record")
+    options = parser.parse_args()
+    quick, names = options.quick, options.only or list(OWN)
     ids, plan = load_ids(), Plan.quick() if quick else Plan()
     seeds = [0, 1] if quick else list(SEEDS)
     tasks = make_tasks(dict(plan.n_sentences))
     settings = [SHAPE, OWN, RATES, BUDGET, NOISE, N_POINTS, N_WARMUP, asdict(plan)]
     cache = ArmCache("three_objectives", settings, keep=plan.keep)
-    tried = {name: try_recipes(name, ids, plan, cache) for name in OWN}
+    tried = {name: try_recipes(name, ids, plan, cache) for name in names}
     contest = contest_of({name: best_recipe(name, found) for name, found in tried.items()})
     runs = {
         name: [
             cache.get(f"{name} {s}", partial(run, contest, name, s, ids, tasks, plan))
             for s in seeds
         ]
-        for name in OWN
+        for name in names
     }
+    if options.only:
+        return
     stored = (
-        {name: load_model(f"worldview_{name}")[0] for name in OWN}
+        {name: load_model(f"contest_{name}")[0] for name in OWN}
         if plan.keep
         else {name: contest.new_model(name, 0).eval() for name in OWN}
     )
