@@ -8,7 +8,7 @@ import { getModel } from "./ui/files.mjs";
 
 const LETTERS = "bert_chars";
 const STRONG = "bert_plays";
-const WORDS = "book_bert";
+const WORDS = "bert_words";
 const START = "I will not speak to him.";
 const HIDDEN_AT_START = 12; // a character of START; what holds it is hidden
 const MOST_HIDDEN = 6;

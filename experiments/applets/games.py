@@ -23,7 +23,7 @@ from experiments.applets.questions import SEED, Question, draw_lines, draw_quest
 from experiments.book_models.vocabularies import book_texts
 from experiments.book_models.word_models import VOCABULARY, encode_texts
 from experiments.ch05_bert.book_bert_evaluation import (
-    NAME,
+    BERTS,
     RECORD,
     Blanks,
     count_log_probs,
@@ -103,7 +103,8 @@ def fill_blank() -> dict[str, Any]:
         })  # fmt: skip
     return {
         "question": "Which word is hidden? words: bits of each of `vocabulary`, tenths in bytes",
-        "model": NAME, "counts": recorded, "seed": SEED, "vocab_size": tokenizer.vocab_size,
+        "model": BERTS["bert"], "counts": recorded, "seed": SEED,
+        "vocab_size": tokenizer.vocab_size,
         "vocabulary": " ".join(tokenizer.tokens[i] for i in whole), "items": items,
     }  # fmt: skip
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The book's word-piece BERT on unseen plays and on reviews of unseen films (BRT-R7).
+"""The book's word-piece BERTs on unseen plays and on reviews of unseen films (BRT-R7).
 
 Run `python -m experiments.ch05_bert.book_bert_evaluation` after `book_models.word_models`. Writes
 data/runs/book_bert_evaluation.json: single blanks in speeches of the test plays and in review
 sentences of the test films, judged in bits and by the best guesses, against frequencies, a count
-model that reads both sides, and an untrained encoder; the same four on the forty everyday gaps of
-data/everyday_gaps.toml; and the eight best fillings of some sentences of ours.
+model that reads both sides, and an untrained encoder; the same ones on the forty everyday gaps of
+data/everyday_gaps.toml; and the eight best fillings of some sentences of ours. There are two BERTs:
+book_bert, which a page can fine-tune, and bert_words, the strong one.
 
 A blank hides one token of one text, which may be a word, a piece of a word or a mark.
 
@@ -14,6 +15,7 @@ A blank hides one token of one text, which may be a word, a piece of a word or a
 
 import argparse
 import json
+import math
 import tomllib
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -34,8 +36,10 @@ from pretrain_lab.pooling import pad
 from pretrain_lab.statistics.intervals import bootstrap_interval, wilson_interval
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 
-NAME, RECORD = "book_bert", "book_bert_evaluation"
-SHAPE = RECIPES[NAME]["shape"]
+BERTS = {"bert": "book_bert", "strong": "bert_words"}
+"""Name in the record -> stored model."""
+RECORD = "book_bert_evaluation"
+SHAPE = RECIPES["book_bert"]["shape"]
 SEED = 41
 
 
@@ -155,29 +159,35 @@ def kind_of(tokenizer: SubwordTokenizer) -> Tensor:
     return torch.tensor(kinds)
 
 
+def fill_in_all_ways(
+    models: dict[str, Any], blanks: Blanks, tokenizer: SubwordTokenizer
+) -> dict[str, Tensor]:
+    """Return every way's log-probabilities for the hidden tokens, float (n, V).
+
+    `models` are those of BERTS, "untrained", "counts" and "unigram" (log-probabilities, (V,)).
+    """
+    return {
+        **{name: fill_blanks(models[name], blanks, tokenizer) for name in (*BERTS, "untrained")},
+        "counts": count_log_probs(models["counts"], blanks, tokenizer),
+        "unigram": models["unigram"].expand(len(blanks.ids), -1),
+    }
+
+
 def judge_domain(
     domain: str, models: dict[str, Any], tokenizer: SubwordTokenizer, n: int
 ) -> dict[str, Any]:
-    """Ask every way of filling about the same n blanks of "plays" or "reviews".
-
-    `models` are "bert", "untrained", "counts" and "unigram" (log-probabilities, float (V,)).
-    """
+    """Ask every way of filling about the same n blanks of "plays" or "reviews"."""
     blanks = draw_blanks(texts_of(domain, "test"), tokenizer, n, SEED)
     answers = blanks.answers
-    ways = {
-        "bert": fill_blanks(models["bert"], blanks, tokenizer),
-        "counts": count_log_probs(models["counts"], blanks, tokenizer),
-        "unigram": models["unigram"].expand(n, -1),
-        "untrained": fill_blanks(models["untrained"], blanks, tokenizer),
-    }
+    ways = fill_in_all_ways(models, blanks, tokenizer)
     kinds = kind_of(tokenizer)[answers]
-    gap = _nats(ways["counts"], answers) - _nats(ways["bert"], answers)
-    generator = Generator().manual_seed(0)
-    gains = bootstrap_interval(gap / torch.tensor(2.0).log(), generator=generator)
     return {
         "n": n,
         "ways": {name: score(log_probs, answers) for name, log_probs in ways.items()},
-        "counts_minus_bert_bits": list(gains),
+        "ahead_of_counts_bits": {
+            name: _lead((_nats(ways["counts"], answers) - _nats(ways[name], answers)) / math.log(2))
+            for name in BERTS
+        },
         "kinds": {
             kind: {name: score(lp[kinds == i], answers[kinds == i]) for name, lp in ways.items()}
             for i, kind in enumerate(KINDS)
@@ -185,6 +195,11 @@ def judge_domain(
         },
         "share_unknown": float((answers == tokenizer.unk_id).double().mean()),
     }
+
+
+def _lead(gaps: Tensor) -> list[float]:
+    """Average differences, (n,), with an interval."""
+    return list(bootstrap_interval(gaps, generator=Generator().manual_seed(0)))
 
 
 def _nats(log_probs: Tensor, answers: Tensor) -> Tensor:
@@ -207,42 +222,31 @@ def one_blank(sentence: str, word: str, gap: str, tokenizer: SubwordTokenizer) -
 
 
 def judge_everyday(models: dict[str, Any], tokenizer: SubwordTokenizer) -> dict[str, Any]:
-    """Ask every way of filling the forty everyday gaps: the rank of each word, and five guesses.
-
-    `models` are as in `judge_domain`.
-    """
+    """Ask every way of filling the forty everyday gaps: the rank of each word, and five guesses."""
     gaps = tomllib.loads((ROOT / "data/everyday_gaps.toml").read_text())["gap"]
     rows: list[dict[str, Any]] = []
     for gap in gaps:
         blank = one_blank(gap["text"], gap["word"], "_", tokenizer)
-        ways = {
-            "bert": fill_blanks(models["bert"], blank, tokenizer),
-            "counts": count_log_probs(models["counts"], blank, tokenizer),
-            "unigram": models["unigram"][None],
-            "untrained": fill_blanks(models["untrained"], blank, tokenizer),
-        }
+        ways = fill_in_all_ways(models, blank, tokenizer)
         own = {name: lp[0, blank.answers] for name, lp in ways.items()}
         rows.append({
             **gap,
             "rank": {name: 1 + int((lp > own[name]).sum()) for name, lp in ways.items()},
             "top5": {
                 name: [tokenizer.tokens[i] for i in ways[name][0].topk(5).indices.tolist()]
-                for name in ("bert", "counts")
+                for name in (*BERTS, "counts")
             },
         })  # fmt: skip
     hits = {
         name: torch.tensor([row["rank"][name] <= 5 for row in rows]).double()
         for name in rows[0]["rank"]
     }
-    generator = Generator().manual_seed(0)
     return {
         "n": len(rows),
         "top5": {
             name: list(wilson_interval(int(found.sum()), len(rows))) for name, found in hits.items()
         },
-        "bert_minus_counts": list(
-            bootstrap_interval(hits["bert"] - hits["counts"], generator=generator)
-        ),
+        "ahead_of_counts": {name: _lead(hits[name] - hits["counts"]) for name in BERTS},
         "gaps": rows,
     }
 
@@ -265,15 +269,16 @@ def fill_sentences(model: BERT, tokenizer: SubwordTokenizer) -> list[dict[str, A
 
 
 def load_models(tokenizer: SubwordTokenizer, train: Text) -> dict[str, Any]:
-    """Load the recorded model, and make those that have not learned a context."""
+    """Load the recorded models, and make those that have not learned a context."""
     torch.manual_seed(SEED)
-    untrained = BERT(BERTConfig(tokenizer.vocab_size, **SHAPE)).eval()
-    bert, own = load_model(NAME)
-    if own.tokens != tokenizer.tokens:
-        raise ValueError(f"expected {NAME} to have the vocabulary {VOCABULARY}, got another one")
+    models: dict[str, Any] = {"untrained": BERT(BERTConfig(tokenizer.vocab_size, **SHAPE)).eval()}
+    for name, stored in BERTS.items():
+        models[name], own = load_model(stored)
+        if own.tokens != tokenizer.tokens:
+            raise ValueError(f"expected {stored} to have the vocabulary {VOCABULARY}")
     counts = torch.bincount(train.ids, minlength=tokenizer.vocab_size) + 1.0
     counts[list(tokenizer.special_ids)] = 1e-9
-    return {"bert": bert, "untrained": untrained, "unigram": (counts / counts.sum()).log()}
+    return {**models, "unigram": (counts / counts.sum()).log()}
 
 
 def main() -> None:
@@ -290,18 +295,18 @@ def main() -> None:
     models["counts"], counts = choose_count_model(train, choice, tokenizer)
     n_words = tokenizer.vocab_size - len(tokenizer.special_ids)
     result = {
-        "question": "What does the book's word-piece BERT write into blanks of unseen texts?",
+        "question": "What do the book's word-piece BERTs write into blanks of unseen texts?",
         "unit": "bits per hidden token; shares",
         "interval": "95 %; bootstrap over blanks for bits, Wilson for shares",
-        "model": NAME,
-        "n_parameters": sum(p.numel() for p in models["bert"].parameters()),
+        "models": BERTS,
+        "n_parameters": {n: sum(p.numel() for p in models[n].parameters()) for n in BERTS},
         "chance_bits": torch.tensor(float(n_words)).log2().item(),
         "counts": counts,
         "domains": {
             d: judge_domain(d, models, tokenizer, plan.n_blanks) for d in ("plays", "reviews")
         },
         "everyday": judge_everyday(models, tokenizer),
-        "sentences": fill_sentences(models["bert"], tokenizer),
+        "sentences": {name: fill_sentences(models[name], tokenizer) for name in BERTS},
     }
     if quick:
         print(json.dumps(rounded(result, 3), indent=1))

@@ -38,7 +38,7 @@ def shares(sentence: str, place: int, model: str = "bert_chars") -> dict[str, fl
 
 def word_shares(sentence: str, hidden: str) -> dict[str, float]:
     """Ask PyTorch for the word-piece BERT's eight best guesses for one word, in percent."""
-    bert, tokenizer = load_model("book_bert")
+    bert, tokenizer = load_model("bert_words")
     ids = [tokenizer.cls_id, *tokenizer.encode(sentence).tolist(), tokenizer.sep_id]
     place = ids.index(tokenizer.tokens.index(hidden))
     ids[place] = tokenizer.mask_id
@@ -97,7 +97,7 @@ def test_the_strong_model_reads_letters_too(visit: Visitor):
 def test_words_are_filled_by_the_other_model(visit: Visitor):
     """What is read first is kept; a sentence of one's own has nothing hidden."""
     panel = open_applet(visit(PAGE), "mask-fill")
-    panel.get_by_label("What BERT reads").select_option("book_bert")
+    panel.get_by_label("What BERT reads").select_option("bert_words")
     expect(panel.locator("h3")).to_have_text("Place 4", timeout=MILLISECONDS)
     expect(panel).to_contain_text("at most 126 pieces")
     got = shown(panel.locator(".bars li").all_inner_texts())
@@ -117,9 +117,9 @@ def test_words_are_filled_by_the_other_model(visit: Visitor):
 
 
 def test_without_the_words_the_letters_go_on(visit: Visitor):
-    panel = open_applet(visit(PAGE, missing=["**/book_bert.safetensors*"]), "mask-fill")
-    panel.get_by_label("What BERT reads").select_option("book_bert")
-    expect(panel.get_by_role("alert")).to_contain_text("book_bert.safetensors could not be loaded")
+    panel = open_applet(visit(PAGE, missing=["**/bert_words.safetensors*"]), "mask-fill")
+    panel.get_by_label("What BERT reads").select_option("bert_words")
+    expect(panel.get_by_role("alert")).to_contain_text("bert_words.safetensors could not be loaded")
     expect(panel.get_by_label("What BERT reads")).to_have_value("bert_chars")
     expect(panel.locator("h3")).to_have_text("Place 13")
 

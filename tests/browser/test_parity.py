@@ -155,10 +155,11 @@ def test_rotary_positions_are_those_of_pytorch(workshop: Workshop, kind, config,
         assert np.abs(np.concatenate([unpacked(p) for p in parts]) - expected).max() <= 1e-4
 
 
-def test_word_pieces_and_segments_are_those_of_pytorch(workshop: Workshop):
-    """The word-piece BERT cuts a sentence and fills its gap as in Python."""
-    model, tokenizer = load_model("book_bert")
-    file = CHECKPOINTS / "book_bert.safetensors"
+@pytest.mark.parametrize("name", ["book_bert", "bert_words"])
+def test_word_pieces_and_segments_are_those_of_pytorch(workshop: Workshop, name: str):
+    """The word-piece BERTs cut a sentence and fill its gap as in Python."""
+    model, tokenizer = load_model(name)
+    file = CHECKPOINTS / f"{name}.safetensors"
     (workshop.folder / file.name).write_bytes(file.read_bytes())
     text = "The doctor's unknowable heart, said ΣΑΣ, that Zoë's ﬁrst ÉCOLE was tired."
     ids = torch.cat(

@@ -49,7 +49,7 @@ FOR_APPLETS = (  # what the pages' interactive parts load
     "data/checkpoints/*_chars.safetensors",
     "data/checkpoints/gpt_plays.safetensors",
     "data/checkpoints/bert_plays.safetensors",
-    "data/checkpoints/book_bert.safetensors",
+    "data/checkpoints/bert_words.safetensors",
     "data/checkpoints/time_machine/*.safetensors",
     "data/applets/*.json",
     "data/tokenizers/*.json",

@@ -26,7 +26,7 @@ START = "ui/start.js"  # of MODULES; in the build it stands at the top, where pa
 CHECKPOINTS = "data/checkpoints"
 DATA = "data/applets"
 TARGET = "applets"  # below _static
-MODELS = ("gpt_chars", "bert_chars", "t5_chars", "gpt_plays", "bert_plays", "book_bert")
+MODELS = ("gpt_chars", "bert_chars", "t5_chars", "gpt_plays", "bert_plays", "bert_words")
 FOLDERS = ("time_machine",)  # of CHECKPOINTS; their files are small already
 
 
