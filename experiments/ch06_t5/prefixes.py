@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""One T5, four tasks told apart by a prefix: reversal, sentiment, who speaks, restored sentences.
+"""One T5, four tasks told apart by a prefix: reversal, sentiment, questions, restored sentences.
 
 Writes data/runs/prefixes.json, and the model to data/checkpoints/t5_prefixes.safetensors, in 6
 bits. First it learns span corruption on the text of book_bert (plays, reviews and plots of training
 films), with short windows before longer ones; then a mixture of that and the four tasks. What is
-asked comes from the plays, films and words of the test split; nothing was chosen on them. One seed:
-the intervals are over the unseen questions, resampled by play, film or word.
+asked comes from the plays, films and words of the test split; nothing was chosen on them, and what
+was tried before is in TRIED. One seed: the intervals are over the unseen questions, resampled by
+play, film or word.
 
 Run: python -m experiments.ch06_t5.prefixes (--quick: a few steps; prints, writes nothing)
 """
@@ -23,9 +24,9 @@ from experiments.book_models.vocabularies import book_texts
 from experiments.ch06_t5.task_scores import (
     judge_class,
     judge_kinds,
+    judge_questions,
     judge_restorations,
     judge_reversal,
-    judge_who,
     mean,
     spread,
 )
@@ -52,14 +53,34 @@ SHAPE: dict[str, Any] = {
 STAGES: dict[str, dict[str, Any]] = {
     "short": {"seq_len": 16, "batch_size": 256, "n_steps": 800, "lr": 4e-2, "final_lr": 0.5},
     "spans": {"seq_len": 64, "batch_size": 64, "n_steps": 4_000, "lr": 4e-2, "final_lr": 0.2},
-    "tasks": {"seq_len": 64, "batch_size": 64, "n_steps": 7_000, "lr": 1e-2, "final_lr": 0.02},
+    "tasks": {"seq_len": 64, "batch_size": 64, "n_steps": 7_500, "lr": 2e-2, "final_lr": 0.02},
 }
 """seq_len and batch_size are those of the windows whose spans are filled."""
 N_WARMUP, WEIGHT_DECAY = 100, 0.01
-PROPORTIONS = {"fill": 0.2, "reverse": 0.1, "sentiment": 0.25, "who": 0.2, "restore": 0.25}
-BATCH_SIZES = {"reverse": 64, "sentiment": 64, "who": 32, "restore": 64}
-MAX_SOURCE_LEN, MAX_TARGET_LEN = 216, 33  # tokens: no text is cut
-N_ASKED = {"reverse": 1000, "sentiment": 2000, "who": 400, "restore": 2000}
+PROPORTIONS = {"fill": 0.15, "reverse": 0.08, "sentiment": 0.22, "answer": 0.2, "restore": 0.35}
+BATCH_SIZES = {"reverse": 64, "sentiment": 64, "answer": 64, "restore": 64}
+MAX_SOURCE_LEN, MAX_TARGET_LEN = 128, 33  # tokens: no text is cut
+N_ASKED = {"reverse": 1000, "sentiment": 2000, "answer": 1000, "restore": 2000}
+TRIED: list[dict[str, Any]] = [
+    {"rate": 1e-2, "n_layers": 3, "who": 25.0, "restore": 23.0, "sentiment": 72.6, "reverse": 100},
+    {"rate": 2e-2, "n_layers": 3, "who": 34.0, "restore": 29.5, "sentiment": 75.2, "reverse": 100},
+    {"rate": 1e-2, "n_layers": 4, "who": 19.0, "restore": 19.5, "sentiment": 70.2, "reverse": 99},
+    {"rate": 2e-2, "n_layers": 4, "who": 30.0, "restore": 29.2, "sentiment": 69.4, "reverse": 99,
+     "n_steps": 6_000},
+]  # fmt: skip
+"""Recipes of the last stage, tried on one H100 GPU: 7,000 steps unless said, per cent right on the
+validation split. In the place of `answer` stood `who`, to name who speaks a line of a passage of
+a scene, where the most frequent name is right in 37 %; 31,000 passages with other names, and 5,834
+sentences of reviews and plots to restore, were added to the training examples. Without them, at
+rate 1e-2 on CPU, `who` was right in 6.8 % of 400 unseen passages."""
+TRIED_ANSWERS: list[dict[str, Any]] = [
+    {"answer": "the place, another token than in the story", "n_steps": 750, "right": 64.0},
+    {"answer": "in the place", "n_steps": 450, "right": 58.7},
+    {"answer": "the whole sentence", "n_steps": 300, "right": 93.7},
+]
+"""Forms of the answer, tried on CPU from the second model of TRIED: per cent right of 300 stories
+about the same 16 people, with the place of the last sentence right in 61.7 %. The first form also
+had stories in which a place may stand twice."""
 N_KINDS = 200  # texts of each task before which every prefix is put
 
 
@@ -207,7 +228,7 @@ def judge(
     return {
         "reverse": judge_reversal(ask_model(unseen["reverse"]), unseen["reverse"]),
         "sentiment": judge_class("sentiment", ask_model, train["sentiment"], unseen["sentiment"]),
-        "who": judge_who(ask_model(unseen["who"]), unseen["who"]),
+        "answer": judge_questions(ask_model(unseen["answer"]), unseen["answer"]),
         "restore": judge_restorations(
             ask_model(unseen["restore"]), train["restore"], unseen["restore"]
         ),
@@ -231,6 +252,8 @@ def main() -> None:
         "question": "Can one small model do four tasks, told apart by a prefix?",
         "interval": "95 %; over words for reversal, else a bootstrap over plays or films",
         "n_seeds": 1,
+        "tried": TRIED,
+        "tried_answers": TRIED_ANSWERS,
         **card,
         **judge(model, tokenizer, train, unseen, plan.n_kinds),
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How a model's answers to the tasks are scored, beside simple rules for each."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,12 +23,20 @@ from experiments.ch06_t5.setup import (
 from pretrain.t5 import T5
 from pretrain_lab.statistics.intervals import wilson_interval
 from pretrain_lab.statistics.rouge import common_len, rouge_l, rouge_n
-from pretrain_lab.tasks.rule_baselines import headings
-from pretrain_lab.tasks.text_to_text import GENRES, SENTIMENTS, TASKS, Example, bare
+from pretrain_lab.tasks.text_to_text import (
+    GENRES,
+    MOVES,
+    PLACES,
+    SENTIMENTS,
+    TASKS,
+    Example,
+    bare,
+)
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 AnswerAll = Callable[[list[Example]], list[str]]
 N_EXAMPLES = 6
+_STORY_SENTENCE = re.compile(rf"\S+ ({'|'.join(MOVES)}) the ({'|'.join(PLACES)})\.")
 PREFIXES = (*(TASKS[name].prefix for name in ("reverse", "genre", "sentiment", "title")), "")
 
 
@@ -190,27 +199,48 @@ def judge_titles(
     return {**result, "examples": shown(answers, examples, **others)}
 
 
-def judge_who(answers: list[str], examples: list[Example]) -> dict[str, Any]:
-    """Compare with rules that do not read the line, and with the one that made the answers."""
-    asked = [text.split("\n\n", 1) for text in texts(examples, TASKS["who"].prefix)]
-    rules: dict[str, list[str]] = {"commonest_name": [], "first_name": [], "name_above": []}
-    known = []
-    for line, context in asked:
-        found = headings(context)
-        names, place = [name for _, name in found], context.index(line)
-        rules["commonest_name"].append(Counter(names).most_common(1)[0][0])
-        rules["first_name"].append(names[0])
-        rules["name_above"].append(max(pair for pair in found if pair[0] < place)[1])
-        known.append(set(names))
+def judge_questions(answers: list[str], examples: list[Example]) -> dict[str, Any]:
+    """Compare with rules that read less than is asked, and with the one that made the answers.
+
+    Right is an answer that is the whole sentence; `place_right` asks for its last word only.
+    """
+    rules: dict[str, list[str]] = {"last_sentence": [], "first_about": [], "last_about": []}
+    n_about, stories = [], []
+    for text in texts(examples, TASKS["answer"].prefix):
+        question, story = text.split("? ", 1)
+        said = [f"{sentence}." for sentence in story.removesuffix(".").split(". ")]
+        about = [sentence for sentence in said if sentence.split()[0] == question.split()[-1]]
+        rules["last_sentence"].append(said[-1])
+        rules["first_about"].append(about[0])
+        rules["last_about"].append(about[-1])
+        n_about.append(len(about))
+        stories.append(said)
+    targets = [e._replace(target=e.target.strip()) for e in examples]
+    ways = {"t5": answers, **rules}
+    several = [i for i, n in enumerate(n_about) if n > 1]
+    chosen = [targets[i] for i in several]
+    places = [
+        float(answer.split()[-1:] == e.target.split()[-1:])
+        for answer, e in zip(answers, targets, strict=True)
+    ]
     return {
         "n": len(examples),
         "n_groups": len({e.group for e in examples}),
         "accuracy": {
-            name: clustered(hits(given, examples), examples)
-            for name, given in {"t5": answers, **rules}.items()
+            name: clustered(hits(given, targets), targets) for name, given in ways.items()
         },
-        "share_no_name": mean([float(a not in n) for a, n in zip(answers, known, strict=True)]),
-        "examples": shown(answers, examples),
+        "place_right": clustered(places, targets),
+        "when_named_more_than_once": {
+            "n": len(several),
+            **{
+                name: clustered(hits([given[i] for i in several], chosen), chosen)
+                for name, given in ways.items()
+            },
+        },
+        "share_no_sentence_of_the_story": mean(
+            [float(answer not in said) for answer, said in zip(answers, stories, strict=True)]
+        ),
+        "examples": shown(answers, targets),
     }
 
 
@@ -288,18 +318,15 @@ def judge_restorations(
     }
 
 
-def kind_of(answer: str, source: str) -> str:
-    """Name the task whose answers look like this one; "other" for none.
-
-    `source` is the text without its prefix.
-    """
+def kind_of(answer: str) -> str:
+    """Name the task whose answers look like this one; "other" for none."""
     letters = answer.split()
     if answer in SENTIMENTS:
         return "sentiment"
     if len(letters) > 1 and all(len(letter) == 1 for letter in letters):
         return "reverse"
-    if answer.isupper() or answer in {name for _, name in headings(source)}:
-        return "who"
+    if _STORY_SENTENCE.fullmatch(answer):
+        return "answer"
     return "restore" if answer[:1].isupper() and answer[-1:] in (".", "?", "!") else "other"
 
 
@@ -325,7 +352,7 @@ def judge_kinds(
         answers = {p: ask_texts([p + text for text in some]) for p in prefixes}
         shares[name] = {}
         for prefix, given in answers.items():
-            kinds = Counter(kind_of(a, text) for a, text in zip(given, some, strict=True))
+            kinds = Counter(kind_of(answer) for answer in given)
             shares[name][prefix] = {
                 kind: kinds[kind] / len(some) for kind in (*names, "other") if kinds[kind]
             }

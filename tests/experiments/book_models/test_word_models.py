@@ -151,6 +151,6 @@ def test_stored_weights_reach_the_recorded_loss(name: str) -> None:
     length = stages_of(card["recipe"])[-1].seq_len
     rows, fixed = word_models.fixed_rows(text, tokenizer, length)
     loss = word_models.validation_loss(model, rows, fixed, tokenizer.sep_id)
-    tolerance = 1e-2 if "n_bits" in card["recipe"] else 2e-3  # stored in 6 bits
+    tolerance = 2e-2 if "n_bits" in card["recipe"] else 2e-3  # stored in 6 bits
     assert loss == pytest.approx(card["validation_loss_nats"][-1][1], abs=tolerance)
     assert loss < card["unigram_nats_validation"] - 1.5

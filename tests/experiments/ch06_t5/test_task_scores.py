@@ -6,15 +6,12 @@ import pytest
 from experiments.ch06_t5.task_scores import (
     CommonForms,
     closed,
-    judge_who,
+    judge_questions,
     kind_of,
     share_restored,
     spread,
 )
 from pretrain_lab.tasks.text_to_text import Example
-
-LINE = "What news, my lord?"
-SCENE = f"{LINE}\n\nROMEO:\nGood morrow.\n\nFIRST WITCH:\n{LINE}\n\nROMEO:\nNo."
 
 
 @pytest.mark.parametrize(
@@ -43,13 +40,19 @@ def test_common_forms_prefer_what_stood_before_the_same_word() -> None:
     assert closed("nay,") == "Nay."
 
 
-def test_rules_of_who_speaks() -> None:
-    """The name above the line is right; the others do not read it."""
-    found = judge_who(["FIRST WITCH"], [Example(f"who: {SCENE}", "FIRST WITCH", "macbeth")])
+def test_rules_of_where_somebody_is() -> None:
+    """Puck moves twice, and Snug after him: only the last sentence about Puck is right."""
+    said = ["Puck goes to the court.", "Puck runs to the wood.", "Snug is in the town."]
+    example = Example(f"answer: Where is Puck? {' '.join(said)}", f" {said[1]}", "dream")
+    found = judge_questions(["Snug runs to the wood."], [example])
     assert {name: share[0] for name, share in found["accuracy"].items()} == {
-        "t5": 1, "commonest_name": 0, "first_name": 0, "name_above": 1,
+        "t5": 0, "last_sentence": 0, "first_about": 0, "last_about": 1,
     }  # fmt: skip
-    assert found["share_no_name"] == 0
+    assert found["place_right"][0] == 1
+    assert found["share_no_sentence_of_the_story"] == 1
+    assert found["when_named_more_than_once"]["n"] == 1
+    right = judge_questions([said[1]], [example])
+    assert (right["accuracy"]["t5"][0], right["share_no_sentence_of_the_story"]) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -57,11 +60,11 @@ def test_rules_of_who_speaks() -> None:
     [
         ("fresh", "sentiment"),
         ("d a e h", "reverse"),
-        ("FIRST WITCH", "who"),
+        ("Puck runs to the wood.", "answer"),
         ("Good morrow.", "restore"),
         ("good morrow", "other"),
     ],
 )
 def test_kinds_of_answers(answer: str, kind: str) -> None:
     """Each task's answers are told by their form."""
-    assert kind_of(answer, SCENE) == kind
+    assert kind_of(answer) == kind
