@@ -158,6 +158,7 @@ class TestPages:
         for name, content in applet_files.contents(repository).items():
             zipped = (models / f"{name}.gz").read_bytes()
             assert gzip.decompress(zipped) == content
+            assert len(zipped) <= len(gzip.compress(content, 9))
             text = (models / f"{name}.gz.js").read_text(encoding="utf-8")
             assert base64.b64decode(text.split('"')[3]) == zipped
 

@@ -7,9 +7,9 @@ for pages that were opened from a disk, which may fetch nothing.
 """
 
 import base64
-import gzip
 import hashlib
 import json
+import zlib
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,6 +26,7 @@ START = "ui/start.js"  # of MODULES; in the build it stands at the top, where pa
 CHECKPOINTS = "data/checkpoints"
 DATA = "data/applets"
 TARGET = "applets"  # below _static
+GZIP_FORMAT = 31  # wbits of zlib: its largest window, in the format of gzip
 MODELS = ("gpt_chars", "bert_chars", "t5_chars", "gpt_plays", "bert_plays", "bert_words")
 FOLDERS = ("time_machine",)  # of CHECKPOINTS; their files are small already
 
@@ -103,8 +104,18 @@ def half_precision(path: Path) -> bytes:
 
 @lru_cache(maxsize=64)
 def zipped(content: bytes) -> bytes:
-    """Return what a page loads for a file; the same for the same content."""
-    return gzip.compress(content, 9, mtime=0)
+    """Return what a page loads for a file, in gzip format; the same for the same content.
+
+    Of two strategies the shorter result: rounded weights hardly repeat a sequence, so that most
+    matches of three bytes cost more than they save, and texts do repeat them.
+    """
+    return min((_gzip(content, s) for s in (zlib.Z_FILTERED, zlib.Z_DEFAULT_STRATEGY)), key=len)
+
+
+def _gzip(content: bytes, strategy: int) -> bytes:
+    """Compress with a strategy of zlib; the header has no time."""
+    packer = zlib.compressobj(9, wbits=GZIP_FORMAT, strategy=strategy)
+    return packer.compress(content) + packer.flush()
 
 
 def exists(root: Path, name: str) -> bool:
