@@ -7,6 +7,7 @@ each row: the value in row r is the whole number times scale[r]. All that has on
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 Model = GPT | BERT | T5
 AnyTokenizer = CharTokenizer | SubwordTokenizer
+Bits = int | Mapping[str, int]
+"""Bits of a stored weight: of all matrices, or of those whose names begin so."""
 MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "GPT": (GPT, GPTConfig), "BERT": (BERT, BERTConfig), "T5": (T5, T5Config)
 }  # fmt: skip
@@ -44,13 +47,13 @@ def save_model(
     tokenizer: AnyTokenizer,
     card: dict[str, Any],
     *,
-    n_bits: int | None = None,
+    n_bits: Bits | None = None,
 ) -> None:
     """Write a model so that `load_model` can rebuild it without other knowledge.
 
     Weights, class, options and vocabulary go to `path`, which ends in .safetensors; the card (data,
     seed, steps, metrics; JSON values) goes beside it with the ending .json. `n_bits`, 2 to 8,
-    rounds the weights of matrices (see `quantize_rows`): they take a quarter of the bytes, less
+    rounds the weights of matrices (see `rounded_state`): they take a quarter of the bytes, less
     when zipped, and are no longer quite the model's.
 
     Raises:
@@ -152,11 +155,15 @@ def quantize_rows(x: Tensor, n_bits: int = 8) -> tuple[Tensor, Tensor]:
     return (x / scales[:, None]).round().to(torch.int8), scales
 
 
-def rounded_state(state: dict[str, Tensor], n_bits: int = 8) -> dict[str, Tensor]:
+def rounded_state(state: dict[str, Tensor], n_bits: Bits = 8) -> dict[str, Tensor]:
     """Round the matrices of a state: NAME → int8 (N, D), NAME.scale → float32 (N,); else float32.
 
+    `n_bits` holds for all matrices, or for each beginning of a name its own, of which the longest
+    that fits is taken: {"": 6, "blocks": 5}.
+
     Raises:
-        ValueError: A value is infinite or NaN, a matrix has no column, or not 2 to 8 bits.
+        ValueError: A value is infinite or NaN, a matrix has no column, not 2 to 8 bits, or a name
+            that no beginning fits.
     """
     stored: dict[str, Tensor] = {}
     for name, value in state.items():
@@ -164,10 +171,20 @@ def rounded_state(state: dict[str, Tensor], n_bits: int = 8) -> dict[str, Tensor
         if not value.isfinite().all():
             raise ValueError(f"expected finite weights, got infinite or NaN in {name}")
         if value.dim() == 2:
-            stored[name], stored[name + SCALE] = quantize_rows(value, n_bits)
+            stored[name], stored[name + SCALE] = quantize_rows(value, _bits_of(name, n_bits))
         else:
             stored[name] = value.clone()
     return {name: value.contiguous() for name, value in stored.items()}
+
+
+def _bits_of(name: str, n_bits: Bits) -> int:
+    """Return how many bits a matrix gets."""
+    if isinstance(n_bits, int):
+        return n_bits
+    fitting = [beginning for beginning in n_bits if name.startswith(beginning)]
+    if not fitting:
+        raise ValueError(f"expected bits for {name}, got them for {sorted(n_bits)} only")
+    return n_bits[max(fitting, key=len)]
 
 
 def float_state(stored: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ The windows grow: in long ones the model takes thousands of steps to find the ne
 most about a blank, and until then it only knows how frequent each token is.
 
 book_bert is small enough to be fine-tuned on a page. bert_words is the strong one, which fills the
-blanks of the reader's own sentences: wider, trained for longer, and stored in 6 bits.
+blanks of the reader's own sentences: wider, trained for longer, and stored in 5 and 6 bits.
 
 `--quick` makes a few steps of each stage, prints the losses and writes nothing.
 """
@@ -81,7 +81,7 @@ RECIPES: dict[str, dict[str, Any]] = {
             "n_segments": 2, "positions": "rotary", "norm": "pre", "dropout": 0.1,
             "attention_dropout": 0.0,
         },
-        "n_bits": 6,  # of a stored weight
+        "n_bits": {"": 6, "blocks.": 5},  # of a stored weight
         "bfloat16": True,  # where the processor has it
         "stages": [
             {

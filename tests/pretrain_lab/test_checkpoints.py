@@ -124,6 +124,17 @@ def test_round_trip(path: Path, kind: str) -> None:
     assert sorted(p.name for p in path.parent.iterdir()) == ["model.json", "model.safetensors"]
 
 
+def test_bits_of_a_part(path: Path) -> None:
+    """Each matrix is rounded with the bits of the longest beginning of its name."""
+    save_model(path, gpt(), TOKENIZER, CARD, n_bits={"": 6, "blocks.": 3, "blocks.1.": 2})
+    for name, stored in load_file(path).items():
+        if stored.dtype == torch.int8:
+            levels = {"blocks.0": 3, "blocks.1": 1}.get(name[:8], 31)
+            assert stored.abs().amax(dim=1).eq(levels).all(), name
+    with pytest.raises(ValueError, match="expected bits for embeddings"):
+        save_model(path, gpt(), TOKENIZER, CARD, n_bits={"blocks.": 5})
+
+
 def test_tied_weights_are_stored_once_and_tied_again(path: Path) -> None:
     """The output matrix of a tied model is in no file of its own name."""
     model = bert()
