@@ -6,9 +6,10 @@ runs below the ceiling, and their predictions are held against the recorded runs
 sees what the floor alone is worth.
 
 Rates: the rule that gives each run its learning rate was fitted to short runs. The longest and the
-largest runs are trained again with half and with twice the rate, and judged on validation plays.
+largest runs are trained again with a quarter, half and twice the rate, and judged on validation
+plays.
 
-Run: python -m experiments.ch13_scaling.checks            (about 40 CPU-minutes; goes on)
+Run: python -m experiments.ch13_scaling.checks            (about 65 CPU-minutes; goes on)
      python -m experiments.ch13_scaling.checks --quick    (the floor alone; prints)
 """
 
@@ -28,7 +29,7 @@ from pretrain_lab.paths import RUNS
 from pretrain_lab.scaling.laws import Array, LogLaw, Runs, fit_log_law
 
 DELTA = 1e-3  # as in `fit_law`
-FACTORS = (0.5, 1.0, 2.0)
+FACTORS = (0.25, 0.5, 1.0, 2.0)
 N_LARGEST = 2  # runs below the ceiling, by compute, whose rates are checked
 NO_FLOOR = -40.0  # log of a constant part that is none
 
