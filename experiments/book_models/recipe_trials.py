@@ -39,7 +39,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "rate 0.012": {"fit": {"lr": 1.2e-2}},
         "rate 0.003": {"fit": {"lr": 3e-3}},
         "learned positions": {"fit": {"lr": 6e-3}, "shape": {"positions": "learned"}},
-        "AdamW, rate 0.003": {"fit": {"lr": 3e-3, "optimizer": "adamw"}},
+        "AdamW, rate 0.001": {"fit": {"lr": 1e-3, "optimizer": "adamw"}},
+        "AdamW, rate 0.002": {"fit": {"lr": 2e-3, "optimizer": "adamw"}},
+        "AdamW, rate 0.004": {"fit": {"lr": 4e-3, "optimizer": "adamw"}},
     },
     "bert_plays": {
         "from gpt_plays, rate 0.008": {"start": "gpt_plays", "fit": {"lr": 8e-3}},
