@@ -4,7 +4,8 @@
 Writes data/runs/book_seconds.json from the records, the cards of the models and the receipts of
 the chapters: a second's work, to be repeated when a record was added. A run that was stopped and
 went on may state only its last session; of several statements the largest counts, so the sum is a
-lower bound. What was tried and thrown away while the book was written is in no record.
+lower bound. A model that a study trains and stores counts in the study's record. What was tried
+and thrown away while the book was written is in no record.
 """
 
 import json
@@ -16,6 +17,7 @@ from pretrain_lab.paths import CHECKPOINTS, RUNS
 
 NAME = "book_seconds"
 NO_STUDY = {NAME, "receipts"}
+IN_STUDIES = ("worldview_", "t5_prefixes", "t5_tasks")  # models that a record accounts for
 
 
 def stated(value: Any, key: str = "") -> Iterator[float]:
@@ -56,7 +58,8 @@ def add_up(runs: Path = RUNS, checkpoints: Path = CHECKPOINTS) -> dict[str, Any]
     Returns CPU-seconds of each file, and the sums of the three kinds.
     """
     studies = {p.stem: largest(p) for p in sorted(runs.glob("*.json")) if p.stem not in NO_STUDY}
-    models = {p.stem: largest(p) for p in sorted(checkpoints.glob("*.json"))}
+    cards = [p for p in sorted(checkpoints.glob("*.json")) if not p.stem.startswith(IN_STUDIES)]
+    models = {p.stem: largest(p) for p in cards}
     receipts = json.loads((runs / "receipts.json").read_text())["chapters"]
     chapters = {name: float(receipt["cpu"]) for name, receipt in receipts.items()}
     parts = {"studies": studies, "models": models, "chapters": chapters}

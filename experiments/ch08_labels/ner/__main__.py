@@ -9,7 +9,7 @@ passages on the validation plays with a subset and a seed that are not used agai
 learns until validation no longer improves, and the threshold above which a word is marked is chosen
 there as well.
 
-Two rules need no label: mark what the training plays do not hold; and of that, what the passage's
+Two rules are not trained: mark what the training plays do not hold; and of that, what the passage's
 own play holds several times. The second reads a whole play, of which a tagger is shown 32 words.
 
     python -m experiments.ch08_labels.ner            # about 2 CPU-hours; goes on after a stop
