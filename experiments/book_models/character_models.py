@@ -2,7 +2,8 @@
 """Train the recorded models of the book: gpt_plays; gpt_chars, bert_chars, t5_chars, t5_subwords.
 
 Run `python -m experiments.book_models.character_models gpt` (or `gpt_plays --seed 1`, `bert`,
-`t5_chars`, `t5`) from the repository's root. A killed run goes on where it stopped. Writes
+`t5_chars`, `t5`) from the repository's root. A killed run goes on where it stopped, and `--extend`
+adds the stages that a stored model's card does not list yet to its training. Writes
 data/checkpoints/NAME.safetensors and its card NAME.json; of a model with several seeds the weights
 of all but the first have the seed in their name.
 
@@ -54,7 +55,7 @@ from pretrain.objectives import (
 )
 from pretrain.span_corruption import SpanCorruption, corrupt_spans
 from pretrain.t5 import T5, T5Config
-from pretrain_lab.checkpoints import AnyTokenizer, load_model, save_model
+from pretrain_lab.checkpoints import AnyTokenizer, load_card, load_model, save_model
 from pretrain_lab.corpora.cleaning import PLAY_ALPHABET
 from pretrain_lab.corpora.loading import load_shakespeare
 from pretrain_lab.paths import CHECKPOINTS
@@ -375,11 +376,32 @@ def make_parts(
     return parts._replace(make_loss=lambda stage: FastProducts(parts.make_loss(stage)))
 
 
+def stages_done(card: dict[str, Any], recipe: Recipe) -> int:
+    """Count the stages of a stored training; those of a recipe must begin with them."""
+    done, planned = card["recipe"]["stages"], recipe["stages"]
+    if done != planned[: len(done)] or len(done) == len(planned):
+        raise ValueError(f"expected stages after the {len(done)} of the card, got {planned}")
+    return len(done)
+
+
+def joined_histories(card: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+    """Give the losses and times of a training and of its extension as those of one training."""
+    key, times = "validation_loss_nats", ("cpu_seconds_of_last_session", "seconds_of_last_session")
+    steps_before = card[key][-1][0]
+    return {
+        "first_losses_nats": card["first_losses_nats"],
+        **{name: card[name] + later[name] for name in ("train_loss_every_100_steps_nats", *times)},
+        key: card[key] + [[steps_before + step, loss] for step, loss in later[key]],
+        "extended": f"The stages after step {steps_before} began with the stored weights.",
+    }
+
+
 def main() -> None:
     """Train one of the models and write it with its card."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", choices=sorted(RECIPES))
     parser.add_argument("--seed", type=int, help="one of the model's; none = its first")
+    parser.add_argument("--extend", action="store_true", help="add stages to a stored training")
     parser.add_argument("--quick", action="store_true", help="a few steps; writes nothing")
     options = parser.parse_args()
     name, quick = options.model, options.quick
@@ -390,15 +412,19 @@ def main() -> None:
     text, validation = corpus("train"), corpus("validation")
     tokenizer = tokenizer_of(name)
     parts = make_parts(name, recipe, tokenizer, text, validation, seed)
+    stored = load_card(stem) if options.extend else None
+    n_done = stages_done(stored, recipe) if stored else 0
+    if stored:
+        parts.model.load_state_dict(load_model(stem)[0].state_dict())
     cache, clock = ArmCache(stem, [seed, recipe], keep=not quick), Clock()
-    planned = stages_of(recipe)
+    planned = stages_of(recipe)[n_done:]
     history = train_stages(
         parts.model,
         shortened(planned) if quick else planned,
         parts.make_loss,
         lambda _: parts.evaluate,
         cache,
-        seed=seed,
+        seed=seed + 100 * n_done,  # other windows than before
         evaluate_every=500,
     )
     unit = "token of the target" if name.startswith("t5") else "character"
@@ -424,6 +450,8 @@ def main() -> None:
         "n_threads": torch.get_num_threads(),
         "versions": versions(),
     }
+    if stored:
+        card |= joined_histories(stored, card)
     file = CHECKPOINTS / f"{stem}.safetensors"
     n_bits = STORED_BITS if "seeds" in recipe else None
     save_model(file, parts.model, tokenizer, card, n_bits=n_bits)  # type: ignore[arg-type]

@@ -106,6 +106,35 @@ def test_stored_weights_reach_the_recorded_loss(name: str) -> None:
     assert loss == pytest.approx(load_card(name)["validation_loss_nats"][-1][1], abs=tolerance)
 
 
+def test_an_extension_goes_on_after_the_stages_of_the_card() -> None:
+    """Only what the card lacks is trained, and both parts are told as one training."""
+    stages = [{"lr": 1.0}, {"lr": 0.5}, {"lr": 0.1}]
+    before = {
+        "recipe": {"stages": stages[:2]},
+        "first_losses_nats": [3.0],
+        "train_loss_every_100_steps_nats": [2.5, 2.0],
+        "validation_loss_nats": [[150, 2.2], [200, 2.1]],
+        "cpu_seconds_of_last_session": 60,
+        "seconds_of_last_session": 40,
+    }
+    assert character_models.stages_done(before, {"stages": stages}) == 2
+    for unlike in (stages[:2], stages[1:], [*stages[1:], stages[0]]):
+        with pytest.raises(ValueError, match="after the 2 of the card"):
+            character_models.stages_done(before, {"stages": unlike})
+    later = {
+        "train_loss_every_100_steps_nats": [1.9],
+        "validation_loss_nats": [[100, 1.8]],
+        "cpu_seconds_of_last_session": 30,
+        "seconds_of_last_session": 20,
+    }
+    whole = character_models.joined_histories(before, later)
+    assert whole["validation_loss_nats"] == [[150, 2.2], [200, 2.1], [300, 1.8]]
+    assert whole["train_loss_every_100_steps_nats"] == [2.5, 2.0, 1.9]
+    assert (whole["cpu_seconds_of_last_session"], whole["seconds_of_last_session"]) == (90, 60)
+    assert whole["first_losses_nats"] == [3.0]
+    assert "after step 200" in whole["extended"]
+
+
 def test_the_t5_of_the_script_is_trained_by_its_stages() -> None:
     """Each stage gives a loss on its own windows, and a few steps of it lower the judged loss."""
     tokenizer, (model, make_loss, evaluate) = made("t5", 1, n_train=20_000)
