@@ -42,9 +42,10 @@ def test_budgets_are_spent_alike(short_windows: bool) -> None:
 
 
 def test_all_choose_from_equally_many_recipes() -> None:
-    """As many rates each, the smallest of them as many times below the largest."""
-    spans = {name: (len(rates), rates[-1] / rates[0]) for name, rates in study.RATES.items()}
-    assert len(set(spans.values())) == 1
+    """As many rates each, the smallest of them about as many times below the largest."""
+    assert len({len(rates) for rates in study.RATES.values()}) == 1
+    spans = [rates[-1] / rates[0] for rates in study.RATES.values()]
+    assert max(spans) / min(spans) < 1.05
 
 
 def test_sizes_are_alike() -> None:
