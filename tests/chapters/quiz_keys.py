@@ -120,7 +120,7 @@ def quiz_rev_best() -> str:
         words: max(found["mean"] for found in study["arms"][name]["f1"].values())
         for name, words in said.items()
     }
-    best["The rule about the whole play"] = study["rules"]["recurring"]["mean"]
+    best["The whole-play rule"] = study["rules"]["recurring"]["mean"]
     return max(best, key=best.__getitem__)
 
 
