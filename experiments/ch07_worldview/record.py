@@ -121,16 +121,18 @@ def judge_probes(runs: dict[str, list[Any]], baselines: dict[str, Any]) -> dict[
     return result
 
 
-def judge_whole(found: dict[str, list[float]]) -> dict[str, Any]:
-    """Combine the answers of one seed from `ask_whole`, which rescore the whole vocabulary.
+def judge_whole(found: dict[str, list[float]], counts: str) -> dict[str, Any]:
+    """Combine answers of one seed to the same blanks, from `ask_whole` and from counts.
 
-    Returns, for each way, bits with their interval over blanks; and its paired difference to BERT.
+    Returns, for each way, bits with their interval over blanks; and its paired differences to BERT
+    and to the counts, whose name is given.
     """
-    return {
-        "bits": {way: no_seeds(values) for way, values in found.items()},
-        "minus_bert": {
-            way: no_seeds([a - b for a, b in zip(values, found["bert"], strict=True)])
+    minus = {
+        f"minus_{key}": {
+            way: no_seeds([a - b for a, b in zip(values, found[reference], strict=True)])
             for way, values in found.items()
-            if way != "bert"
-        },
+            if way != reference
+        }
+        for key, reference in (("bert", "bert"), ("counts", counts))
     }
+    return {"bits": {way: no_seeds(values) for way, values in found.items()}, **minus}

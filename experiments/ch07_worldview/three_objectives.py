@@ -17,7 +17,7 @@ comparable. What is compared: blanks and spans of the test plays (`questions`) a
 A finished trial or run is kept until the record is written, so a killed study goes on. Two
 processes can share the work, each `--only` some of the models; a last call writes the record:
 
-    python -m experiments.ch07_worldview.three_objectives    # about 6 CPU-hours
+    python -m experiments.ch07_worldview.three_objectives    # about 9 CPU-hours
 
 `--quick` tries everything briefly and stores nothing.
 """
@@ -258,6 +258,8 @@ def gather(
     """
     models, orders = count_models(ids, plan.numbers.n_blanks)
     counts = ask_counts(models, ids["test"], plan.numbers)
+    counted = "two-sided n-gram"
+    whole = {**whole, counted: counts["blanks"][counted]["bits"][: plan.n_whole]}
     return {
         "question": "Which objective gives what, for one budget of operations?",
         "unit": "bits per token; accuracy; operations",
@@ -298,7 +300,7 @@ def gather(
         },
         "n_gram": {"validation_bits": orders},
         "blanks": judge_blanks(runs, counts, plan.numbers.n_rescored),
-        "whole_vocabulary": judge_whole(whole),
+        "whole_vocabulary": judge_whole(whole, counted),
         "spans": judge_spans(runs, counts),
         "text": {
             "gpt": over_items([r["text"] for r in runs["gpt"]]),
@@ -392,7 +394,10 @@ def main() -> None:
         if plan.keep
         else {name: contest.new_model(name, 0).eval() for name in OWN}
     )
-    whole = ask_whole(stored, ids["test"], plan.n_whole, plan.numbers)
+    whole = cache.get(
+        "whole vocabulary",
+        partial(ask_whole, stored, ids["test"], plan.n_whole, plan.numbers),
+    )
     cache.conclude(gather(contest, tried, runs, ids, tasks, seeds, whole, plan))
 
 
