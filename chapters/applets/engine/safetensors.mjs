@@ -35,7 +35,7 @@ export function readSafetensors(buffer) {
 function numbers(bytes, dtype) {
   if (dtype === "F32") return new Float32Array(bytes);
   if (dtype === "F16") return Float32Array.from(new Uint16Array(bytes), fromHalf);
-  if (dtype === "I8") return Float32Array.from(new Int8Array(bytes));
+  if (dtype === "I8") return new Float32Array(new Int8Array(bytes));
   throw new Error(`expected numbers of type F32, F16 or I8, got ${dtype}`);
 }
 
@@ -51,9 +51,12 @@ export function fromHalf(bits) {
 
 function rescale(weights) {
   for (const name of Object.keys(weights).filter((key) => key.endsWith(".scale"))) {
-    const scaled = weights[name.slice(0, -".scale".length)];
-    const width = scaled.data.length / weights[name].data.length;
-    scaled.data = scaled.data.map((value, i) => value * weights[name].data[Math.floor(i / width)]);
+    const { data } = weights[name.slice(0, -".scale".length)];
+    const factors = weights[name].data;
+    const width = data.length / factors.length;
+    for (let row = 0; row < factors.length; row++) {
+      for (let i = row * width; i < (row + 1) * width; i++) data[i] *= factors[row];
+    }
     delete weights[name];
   }
 }

@@ -39,12 +39,12 @@ async function download(name) {
   const { root, version } = globalThis.ptBook;
   const answer = await fetch(`${root}models/${name}${version}`);
   if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-  return answer.arrayBuffer();
+  return answer.body;
 }
 
-function unzip(bytes) {
-  const parts = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(parts).arrayBuffer();
+/** Unzip a stream while it comes in. */
+function unzip(zipped) {
+  return new Response(zipped.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
 async function readScript(name) {
@@ -58,7 +58,7 @@ async function readScript(name) {
   });
   const text = atob(files[name]);
   delete files[name];
-  return Uint8Array.from(text, (c) => c.charCodeAt(0)).buffer;
+  return new Blob([Uint8Array.from(text, (c) => c.charCodeAt(0))]).stream();
 }
 
 /**
