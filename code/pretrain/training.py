@@ -220,4 +220,5 @@ def fit(
         model.eval()  # also when a reader stops the cell
         for hook in hooks:
             hook.end(run)
+        optimizer.zero_grad()  # they take as much memory as the model
     return run.history

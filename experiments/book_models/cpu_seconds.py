@@ -17,7 +17,7 @@ from pretrain_lab.paths import CHECKPOINTS, RUNS
 
 NAME = "book_seconds"
 NO_STUDY = {NAME, "receipts"}
-IN_STUDIES = ("worldview_", "t5_prefixes", "t5_tasks")  # models that a record accounts for
+IN_STUDIES = ("contest_", "t5_prefixes", "t5_tasks")  # models that a record accounts for
 
 
 def stated(value: Any, key: str = "") -> Iterator[float]:

@@ -163,11 +163,27 @@ def test_fit_takes_plain_steps_of_adamw(generator: Generator, relative: bool) ->
 @pytest.mark.parametrize("clip_norm", [0.5, 1e6])
 def test_gradients_are_clipped_to_the_norm(clip_norm: float, generator: Generator) -> None:
     """After a step the gradients still show how long they were when it was made."""
-    model = nn.Linear(3, 2)
+    model, norms = nn.Linear(3, 2), list[float]()
     nn.init.constant_(model.weight, 5.0)
-    fit(model, squares, OptimConfig(lr=0.1, clip_norm=clip_norm), n_steps=1, generator=generator)
-    norm = math.sqrt(sum(float(p.grad.square().sum()) for p in model.parameters()))
-    assert norm == pytest.approx(0.5, rel=1e-4) if clip_norm < 1 else norm > 0.5
+
+    class Measure(Hook):
+        """Notes the length of all gradients together."""
+
+        def after_step(self, run: Run) -> None:
+            """Take them as they are when the update has been made."""
+            parts = [p.grad.square().sum() for p in run.model.parameters() if p.grad is not None]
+            norms.append(math.sqrt(sum(map(float, parts))))
+
+    optim = OptimConfig(lr=0.1, clip_norm=clip_norm)
+    fit(model, squares, optim, n_steps=1, generator=generator, hooks=[Measure()])
+    assert norms == [pytest.approx(0.5, rel=1e-4)] if clip_norm < 1 else norms[0] > 0.5
+
+
+def test_a_finished_run_gives_the_memory_of_its_gradients_back(generator: Generator) -> None:
+    """They are as large as the model, and nobody reads them after the last update."""
+    model = nn.Linear(3, 2)
+    fit(model, squares, OptimConfig(lr=0.1), n_steps=2, generator=generator)
+    assert all(p.grad is None for p in model.parameters())
 
 
 def test_relative_rates_follow_the_size_of_each_parameter() -> None:
