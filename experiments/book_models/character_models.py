@@ -118,6 +118,22 @@ RECIPES: dict[str, dict[str, Any]] = {
                     "optimizer": "muon", "mlm_probability": 0.1, "longest_gap": 8,
                 },
             },
+            {
+                "seq_len": 128,
+                "batch_size": 32,
+                "fit": {
+                    "n_steps": 2_200, "lr": 6e-3, "n_warmup": 100, "final_lr": 0.5,
+                    "optimizer": "muon", "mlm_probability": 0.2,
+                },
+            },
+            {
+                "seq_len": 128,
+                "batch_size": 32,
+                "fit": {
+                    "n_steps": 2_000, "lr": 3e-3, "n_warmup": 100, "final_lr": 0.0,
+                    "optimizer": "muon", "mlm_probability": 0.15, "longest_gap": 8,
+                },
+            },
         ],
     },
     "gpt": {
@@ -191,7 +207,7 @@ FILE_NAMES = {
 OBJECTIVES = {
     "gpt_plays": "causal: on noise that repeats itself, then on text, half of it with new names",
     "bert_plays": "masked, 30 % selected, 80/10/10; then gaps of up to 8 characters, 10 % hidden; "
-    "from the weights of gpt_plays",
+    "then both again, 20 % selected and 15 % hidden; from the weights of gpt_plays",
     "gpt": "causal",
     "bert": "masked, 15 % selected, 80/10/10",
     "t5_chars": "span corruption, 5 % to 40 % in spans of 3 on average",
