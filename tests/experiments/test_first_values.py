@@ -14,7 +14,7 @@ from torch import Generator
 from experiments.ch05_bert import windows
 from experiments.ch05_bert.setup import load_ids
 from experiments.ch06_t5 import learning_rates
-from experiments.ch07_worldview import hmm_infilling, known_entropy
+from experiments.ch07_worldview import contest, hmm_infilling, known_entropy, three_objectives
 from experiments.ch08_labels.plays import methods as pair_methods
 from experiments.ch09_finetuning import methods
 from experiments.ch13_scaling import runs
@@ -91,6 +91,21 @@ def test_pairs_of_plays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         len(expected),
     )
     assert found == pytest.approx(expected, abs=5e-3)
+
+
+@pytest.mark.parametrize("name", list(three_objectives.OWN))
+def test_three_objectives(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 7: the first losses of seed 0, by the recipe that the trials chose."""
+    recorded, study = record("three_objectives"), three_objectives
+    race = study.contest_of(recorded["recipe"]["models"])
+    expected = recorded["first_losses"][name][:3]
+    found = first_losses(
+        monkeypatch,
+        contest,
+        lambda: study.train(race, name, 0, study.load_ids(), study.Plan()),
+        len(expected),
+    )
+    assert found == pytest.approx(expected, abs=0.02)
 
 
 def test_fine_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
