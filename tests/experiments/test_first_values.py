@@ -11,20 +11,26 @@ import pytest
 import torch
 from torch import Generator
 
-from experiments.ch05_bert import windows
-from experiments.ch05_bert.setup import load_ids
-from experiments.ch06_t5 import learning_rates
+from experiments.ch05_bert import corruption, directions, setup, windows
+from experiments.ch05_bert.setup import load_ids, middle_blanks
+from experiments.ch06_t5 import learning_rates, prefixes
 from experiments.ch07_worldview import contest, hmm_infilling, known_entropy, three_objectives
+from experiments.ch08_labels import methods as label_methods
+from experiments.ch08_labels.method_table import ARMS
+from experiments.ch08_labels.method_table import Plan as LabelPlan
+from experiments.ch08_labels.ner import methods as name_methods
 from experiments.ch08_labels.plays import methods as pair_methods
 from experiments.ch09_finetuning import methods
 from experiments.ch13_scaling import runs
 from experiments.ch13_scaling.plan import Cell, Plan
 from experiments.common import early_stopping
+from experiments.common.arm_cache import ArmCache
 from experiments.common.special_ids import special_of
 from pretrain.evaluation import masked_log_probs, nats_to_bits
 from pretrain.objectives import corrupt_mlm, random_windows
 from pretrain_lab.oracles.hmm import random_source
 from pretrain_lab.paths import RUNS
+from pretrain_lab.tokenizers.subwords import load_tokenizer
 from tests.support.first_steps import first_evaluation, first_losses
 
 pytestmark = pytest.mark.slow
@@ -52,6 +58,50 @@ def test_short_windows(monkeypatch: pytest.MonkeyPatch) -> None:
         windows.EVERY,
     )  # fmt: skip
     assert found == pytest.approx(record("bert_windows")["curves"]["16"][0][0], abs=0.01)
+
+
+def test_masks_of_bert(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 5: 15 % selected, 80/10/10; the first losses of the first seed."""
+    name, (tokenizer, ids) = corruption.REFERENCE, load_ids()
+    data = {"tokenizer": tokenizer, "ids": ids, "special": special_of(tokenizer)}
+    expected = record("bert_corruption")["first_losses"][name][:4]
+    found = first_losses(
+        monkeypatch,
+        setup,
+        lambda: corruption.run_arm(corruption.arms()[name], 0, data),
+        len(expected),
+    )
+    assert found == pytest.approx(expected, abs=5e-3)
+
+
+def test_directions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 5: the reader from the left, at the rate that it chose."""
+    recorded, (tokenizer, ids) = record("bert_directions"), load_ids()
+    data = {
+        "tokenizer": tokenizer,
+        "ids": ids,
+        "blanks": middle_blanks(ids["test"], directions.N_CURVE, seed=7),
+    }
+    rate = directions.best_rate(recorded["tried"]["left"])
+    rates = dict.fromkeys(directions.make_ways(data), rate)
+    expected = recorded["first_losses_nats"]["left"][:4]
+    found = first_losses(
+        monkeypatch, setup, lambda: directions.run_seed(0, data, rates), len(expected)
+    )
+    assert found == pytest.approx(expected, abs=5e-3)
+
+
+def test_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 6: the first of four lessons, spans in short windows."""
+    plan, tokenizer = prefixes.Plan(), load_tokenizer(prefixes.VOCABULARY)
+    expected = record("prefixes")["first_losses_nats"][:4]
+    found = first_losses(
+        monkeypatch,
+        prefixes,
+        lambda: prefixes.train_model(tokenizer, {}, plan, ArmCache("none", [], keep=False)),
+        len(expected),
+    )
+    assert found == pytest.approx(expected, abs=0.02)
 
 
 def test_learning_rates(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +138,39 @@ def test_pairs_of_plays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch,
         early_stopping,
         lambda: pair_methods.run_network(name, "lines", arm["chosen"], n, 0, 1),
+        len(expected),
+    )
+    assert found == pytest.approx(expected, abs=5e-3)
+
+
+@pytest.mark.parametrize("name", ["scratch", "mlm"])
+def test_labels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 8: 128 labelled sentences, the first losses of the first seed."""
+    recorded = record("label_study")["arms"][name]
+    expected = recorded["first_losses_nats"]["128"][:4]
+    found = first_losses(
+        monkeypatch,
+        label_methods,
+        lambda: label_methods.run(
+            ARMS[name], recorded["chosen"]["128"], 128, 0, "test", LabelPlan()
+        ),
+        len(expected),
+    )
+    assert found == pytest.approx(expected, abs=5e-3)
+
+
+@pytest.mark.parametrize("name", ["scratch", "mlm"])
+def test_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 8: 512 labelled passages, the first losses of the first seed."""
+    recorded = record("name_study")["arms"][name]
+    best = max(recorded["tried"]["512"], key=lambda one: one["validation"])
+    expected = recorded["first_losses_nats"]["512"][:4]
+    found = first_losses(
+        monkeypatch,
+        early_stopping,
+        lambda: name_methods.run(
+            name_methods.ARMS[name], best["setting"], 512, 0, name_methods.Plan()
+        ),
         len(expected),
     )
     assert found == pytest.approx(expected, abs=5e-3)
