@@ -114,6 +114,19 @@ def test_learning_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == pytest.approx(record("t5_rates")["curves"][arm][0][0], abs=0.01)
 
 
+def test_known_entropy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chapter 7: GPT's first distance from the optimum, by the recipe that it chose."""
+    study, recorded = known_entropy, record("known_entropy")
+    source = random_source(**study.SOURCE, generator=Generator().manual_seed(study.SOURCE_SEED))
+    plan, recipe = study.Plan(), recorded["chosen"]["gpt"]
+    asked = study.questions(source, plan)[0]["gpt"]
+    step = recorded["curve_steps"][1]
+    found = first_evaluation(
+        monkeypatch, study, lambda: study.run("gpt", 0, source, asked, plan, recipe), step
+    )
+    assert found == pytest.approx(recorded["curves"]["gpt"][0][1][0], abs=0.005)
+
+
 def test_infilling_on_a_known_source(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chapter 7: the prefix first, after 300 steps."""
     study = hmm_infilling
