@@ -283,7 +283,7 @@ def quiz_gpt_units() -> str:
 
 def quiz_gpt_temperature() -> str:
     """Apply temperature 2 to the two probabilities."""
-    probs = Sampling(temperature=2.0).distribution(torch.tensor([0.8, 0.2]).log())
+    probs = Sampling(temperature=2.0).distribution(torch.tensor([0.9, 0.1]).log())
     return f"{probs[0].item():.2f}"
 
 

@@ -183,7 +183,7 @@ def test_what_is_gone_is_named(stored: Chapters):
         (lambda: stored.value("04_gpt", "no-such"), "reports no value"),
         (lambda: stored.value("44_gone", "x"), "no chapter '44_gone'"),
         (lambda: stored.code("04_gpt", "no such code"), "0 cells hold"),
-        (lambda: stored.output("04_gpt", "class PageGPT"), "stores no table"),
+        (lambda: stored.output("04_gpt", "class GPT"), "stores no table"),
     ]
     for call, message in missing:
         with pytest.raises(ChapterError, match=message):
@@ -191,8 +191,8 @@ def test_what_is_gone_is_named(stored: Chapters):
 
 
 def test_code_is_one_definition(stored: Chapters):
-    code = stored.code("04_gpt", "class PageGPT")
-    assert code.startswith("class PageGPT")
+    code = stored.code("04_gpt", "class GPT")
+    assert code.startswith("class GPT")
     compile(code, "slide", "exec")
     assert "class PageBlock" not in code
     assert code in "\n".join(cell.source for _, cell in stored.cells("04_gpt"))
