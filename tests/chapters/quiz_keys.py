@@ -275,10 +275,9 @@ def quiz_gpt_differs() -> str:
 
 def quiz_gpt_units() -> str:
     """Convert both perplexities to bits per character, and name the lower one."""
-    bits = {"A": math.log2(256) / 4, "B": math.log2(4)}
-    if math.isclose(bits["A"], bits["B"]):
-        return f"Neither: both need {bits['A']:g} bits"
-    return f"{min(bits, key=lambda name: bits[name])}, since"
+    bits = {"A": math.log2(64) / 3, "B": math.log2(5)}
+    best = min(bits, key=lambda name: bits[name])
+    return f"{best}: it needs {bits[best]:g} bits per character"
 
 
 def quiz_gpt_temperature() -> str:

@@ -64,11 +64,11 @@ def test_a_description_is_cut_after_a_sentence():
     assert description(publish_doctree("")) == ""
 
 
-def test_the_line_says_its_assumption():
+def test_the_line_says_how_long_to_read_with_and_without_the_code_and_to_run():
     line = times_line(5000, 412, 104.7)
-    assert "about 25 min (5,000 words at 200 a minute, beside 412 lines of code)" in line
-    assert "1 min 45 s, measured" in line
-    assert "about 1 min (10 words" in times_line(10, 0, 5)
+    assert "25 min to read, 66 with the code" in line
+    assert "1 min 45 s to run" in line
+    assert "<span>1 min to read</span>" in times_line(10, 0, 5)
 
 
 def test_descriptions_are_escaped():

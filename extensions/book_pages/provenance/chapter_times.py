@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Write below a chapter's title links to its pages, its times, and a switch for folded code.
 
-The reading time is an estimate: the words of prose at 200 a minute, with the code counted apart in
-lines. The run time is the chapter's last run, measured. Both are made by the build.
+The reading times are estimates: the words of prose at 200 a minute, and the lines of code at ten. The
+run time is the chapter's last run, measured. Both are made by the build.
 """
 
 import re
@@ -17,7 +17,7 @@ from book_pages.links.prose import n_code_lines, n_words
 from book_pages.provenance.receipts import duration, load_receipts
 from book_pages.theme.numbering import SUB_PAGES
 
-WORDS_PER_MINUTE = 200
+WORDS_PER_MINUTE, LINES_PER_MINUTE = 200, 10
 PAGES = {"Behind the chapter": "_behind", "Exercises": "_exercises"}
 """What the links to a chapter's sub-pages say."""
 TITLE_END = "</h1>"
@@ -76,9 +76,9 @@ def times_line(words: int, code_lines: int, seconds: float) -> str:
 
     `code_lines` are not counted in `words`; `seconds` is the wall time of the last run.
     """
-    minutes = max(1, round(words / WORDS_PER_MINUTE))
-    code = f", beside {code_lines:,} lines of code" if code_lines else ""
+    prose = words / WORDS_PER_MINUTE
+    code = f", {round(prose + code_lines / LINES_PER_MINUTE)} with the code" if code_lines else ""
     return (
-        f"<span>Reading: about {minutes} min ({words:,} words at {WORDS_PER_MINUTE} a minute"
-        f"{code})</span> <span>Running: {duration(seconds)}, measured</span>"
+        f"<span>{max(1, round(prose))} min to read{code}</span> "
+        f"<span>{duration(seconds)} to run</span>"
     )
