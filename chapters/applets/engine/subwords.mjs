@@ -32,6 +32,7 @@ export class Subwords {
     for (const [name, id] of named) this.tokens[id] = name;
     for (const { content, id } of state.added_tokens) this.tokens[id] = content;
     this.specials = new Map(state.added_tokens.map(({ content, id }) => [content, id]));
+    this.specialIds = new Set(this.specials.values());
   }
 
   /** Number of ids. */
@@ -42,6 +43,29 @@ export class Subwords {
   /** Id of a special token such as "[MASK]"; undefined when there is none. */
   id(token) {
     return this.specials.get(token);
+  }
+
+  /** Whether an id stands for a special token and not for text. */
+  isSpecial(id) {
+    return this.specialIds.has(id);
+  }
+
+  /**
+   * Cut a text of any kind into pieces.
+   * @param {string} text
+   * @returns {{text: string, start: number, id: number|undefined}[]} As `encode`; without id: not in
+   *   the vocabulary.
+   */
+  pieces(text) {
+    return this.encode(text).map(({ text: piece, start, id }) => ({ text: piece, start,
+      id: id === this.unknownId ? undefined : id }));
+  }
+
+  /** The text of ids: WordPiece's words stand apart, pieces of other kinds bring their spaces along. */
+  decode(ids) {
+    const names = ids.map((id) => this.tokens[id]);
+    const { mark } = this.algorithm;
+    return mark ? names.join(" ").replaceAll(` ${mark}`, "") : names.join("");
   }
 
   /**

@@ -11,8 +11,6 @@ export const GAME_STYLE = `
 .game { align-items: end; display: grid; gap: .5rem .75rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 9rem), 1fr)); }
 .game .primary { justify-self: start; }
-.bars { grid-template-columns: minmax(1.5rem, max-content) 1fr minmax(3.5rem, max-content); }
-.bars li { column-gap: .5rem; grid-column: 1 / -1; grid-template-columns: subgrid; }
 .result { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); }
 .scores { width: 100%; }
 caption { caption-side: top; color: inherit; font-weight: 600; text-align: left; }
