@@ -92,6 +92,31 @@ export function wellFormed(text) {
   return text.replace(/\p{Surrogate}/gu, "\uFFFD");
 }
 
+/**
+ * What one known token holds, on average. A token that is unknown holds nothing, and white space that
+ * a tokeniser drops is counted with the token after it.
+ * @param {{text: string, start: number, isUnknown: boolean}[]} tokens
+ * @param {string} text The text that was cut.
+ * @returns {{characters: number, bytes: number, lost: number}} Characters and bytes per known
+ *   token, NaN without one; and how many characters of the text are in unknown tokens.
+ */
+export function held(tokens, text) {
+  const known = { characters: 0, bytes: 0, lost: 0 };
+  let from = 0;
+  for (const { text: piece, start, isUnknown } of tokens) {
+    const part = text.slice(from, start + piece.length);
+    if (isUnknown) {
+      known.lost += countCharacters(piece);
+    } else {
+      known.characters += countCharacters(part);
+      known.bytes += countBytes(part);
+    }
+    from = start + piece.length;
+  }
+  const count = tokens.filter(({ isUnknown }) => !isUnknown).length;
+  return { characters: known.characters / count, bytes: known.bytes / count, lost: known.lost };
+}
+
 /** Number of characters (code points) of a text. */
 export function countCharacters(text) {
   return [...text].length;
