@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 /** The compute-optimal calculator: a budget, a machine, or a model and its text. */
-import { machineFlops, readNumber, ScalingRules, short, written } from "./engine/scaling.mjs";
+import { checked, machineFlops, readNumber, ScalingRules, short, written } from "./engine/scaling.mjs";
 import { Applet, define } from "./ui/applet.mjs";
 import { choice, field, h, slider } from "./ui/controls.mjs";
+import { onDrag } from "./ui/dragging.mjs";
 import { getJson } from "./ui/files.mjs";
-import { PLOT_STYLE, scalingPlot } from "./ui/scaling-plot.mjs";
+import { lossValley, sizeAt, VALLEY_STYLE } from "./ui/loss-valley.mjs";
+import { budgetAt, PLOT_STYLE, scalingPlot } from "./ui/scaling-plot.mjs";
 
 const DECADES = { min: 15, max: 27, step: 0.1, value: 21 };
+const BUDGETS = [10 ** DECADES.min, 10 ** DECADES.max];
+const SIZES = [1e3, 1e15]; // parameters, and tokens
 const ASSUMED = "One assumed accelerator";
-const STYLE = `${PLOT_STYLE}
+const STYLE = `${PLOT_STYLE}${VALLEY_STYLE}
 .rules { width: 100%; }
 .rules td, .rules th { padding: .2rem .35rem; }
 .rules :is(td, th):not(:first-child) { text-align: right; }
@@ -18,11 +22,12 @@ const STYLE = `${PLOT_STYLE}
   .rules { font-size: .85em; }
   .rules td, .rules th { padding: .2rem .15rem; }
 }
-.given, .answers { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); }
+.given, .answers, .detail { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); }
 `;
 
 class ComputeBudget extends Applet {
   static offer = "Divide a budget of your own";
+  static room = [1425, 1412];
 
   async build(panel) {
     const said = await getJson("scaling_rules.json");
@@ -32,59 +37,91 @@ class ComputeBudget extends Applet {
       refitted: "refitted law", kaplan: `slope ${this.rules.kaplan.slope}` };
     this.given = h("div", { class: "given" });
     this.problem = h("p", { class: "error", role: "alert" });
-    this.answers = h("div", { class: "answers", role: "status" });
+    this.advice = h("p", { role: "status" });
+    this.valley = h("div");
+    this.split = h("p", { role: "status" });
+    this.sizes = slider("Parameters", { min: -2, max: 2, step: 0.02, value: 0 },
+      (power) => this.divide(this.rules.bestSize(this.asked.flops) * 10 ** power),
+      () => written(this.n ?? 1));
     this.picture = h("div");
-    const known = choice("What do you know?", [["budget", "a budget of operations"],
+    this.details = h("div", { class: "detail" });
+    this.answers = h("div", { class: "answers" }, this.advice, this.valley, this.sizes, this.split,
+      this.details, this.picture);
+    onDrag(this.valley, (x) => this.divide(sizeAt(x, this.rules.bestSize(this.asked.flops))));
+    onDrag(this.picture, (x) => this.setBudget(budgetAt(x)));
+    this.known = choice("What do you know?", [["budget", "a budget of operations"],
       ["machines", "machines and hours"], ["model", "a model and its text"]],
     (value) => this.ask(value), "budget");
-    panel.replaceChildren(h("style", {}, STYLE), known, this.given, this.problem,
-      this.answers, this.picture);
-    this.ask("budget");
+    const known = this.state.get("know");
+    panel.replaceChildren(h("style", {}, STYLE), this.known, this.given, this.problem, this.answers);
+    if (["budget", "machines", "model"].includes(known)) this.known.control.value = known;
+    this.ask(this.known.control.value, this.state);
   }
 
-  /** Show the fields of one question. */
-  ask(what) {
+  /** Show the fields of one question, with what the address says of them. */
+  ask(what, state = new URLSearchParams()) {
+    this.setBudget = () => {};
     const fields = { budget: () => this.budgetFields(), machines: () => this.machineFields(),
       model: () => this.modelFields() }[what]();
     this.given.replaceChildren(...fields);
+    for (const [name, input] of Object.entries(this.inputs)) {
+      if (!state.has(name)) continue;
+      input.value = state.get(name);
+      input.dispatchEvent(new Event("input"));
+    }
     this.answer();
   }
 
+  /** A field was changed by the reader. */
+  change() {
+    this.answer();
+    const values = Object.entries(this.inputs).map(([name, input]) => [name, input.value]);
+    this.keep({ know: this.known.control.value, ...Object.fromEntries(values) });
+  }
+
   budgetFields() {
+    const read = () => readNumber(typed.control.value, BUDGETS, "FLOPs");
     const typed = numberField("or type it", short(10 ** DECADES.value), () => {
-      this.answer();
-      if (!this.problem.textContent) decades.set(Math.log10(readNumber(typed.control.value)));
+      this.change();
+      if (!this.problem.textContent) decades.set(Math.log10(read()));
     });
-    const decades = slider("Budget", DECADES, (power) => {
+    const take = (power) => {
       typed.control.value = short(10 ** power);
-      this.answer();
-    }, (power) => `${short(10 ** power)} FLOPs`);
-    this.read = () => ({ flops: readNumber(typed.control.value), speed: this.rules.speed,
-      machine: ASSUMED });
+      this.change();
+    };
+    const decades = slider("Budget", DECADES, take, (power) => `${short(10 ** power)} FLOPs`);
+    this.setBudget = (flops) => {
+      decades.set(Math.log10(flops));
+      take(Math.log10(flops));
+    };
+    this.inputs = { budget: typed.control };
+    this.read = () => ({ flops: read(), speed: this.rules.speed, machine: ASSUMED });
     return [h("div", { class: "row" }, decades, typed)];
   }
 
   machineFields() {
     const share = 0.4;
-    const update = () => this.answer();
+    const update = () => this.change();
     const count = numberField("Accelerators", "8", update);
     const hours = numberField("Hours", "168", update);
     const best = short(this.rules.speed / share);
     const speed = numberField("Operations a second, at best", best, update);
     const used = slider("Reached", { min: 1, max: 100, step: 1, value: 100 * share }, update,
       (percent) => `${percent} %`);
+    this.inputs = { count: count.control, hours: hours.control, speed: speed.control,
+      reached: used.control };
     this.read = () => {
       const machines = { count: readNumber(count.control.value),
         hours: readNumber(hours.control.value), speed: readNumber(speed.control.value),
         share: used.control.value / 100 };
-      return { flops: machineFlops(machines), speed: machines.speed * machines.share,
-        machine: "One of these machines" };
+      return { flops: checked(machineFlops(machines), BUDGETS, "FLOPs"),
+        speed: machines.speed * machines.share, machine: "One of these machines" };
     };
     return [h("div", { class: "row" }, count, hours), h("div", { class: "row" }, speed, used)];
   }
 
   modelFields() {
-    const update = () => this.answer();
+    const update = () => this.change();
     const [first] = this.models;
     const size = numberField("Parameters", "", update);
     const text = numberField("Tokens", "", update);
@@ -97,10 +134,12 @@ class ComputeBudget extends Applet {
       [String(i), estimate ? `${name} (tokens: a bound)` : name]);
     const published = choice("A published model", options, (i) => {
       take(this.models[i]);
-      this.answer();
+      this.change();
     }, "0");
+    this.inputs = { parameters: size.control, tokens: text.control };
     this.read = () => {
-      const [n, d] = [readNumber(size.control.value), readNumber(text.control.value)];
+      const [n, d] = [readNumber(size.control.value, SIZES, "parameters"),
+        readNumber(text.control.value, SIZES, "tokens")];
       return { n, d, ...this.rules.judge(n, d), speed: this.rules.speed, machine: ASSUMED };
     };
     return [published, h("div", { class: "row" }, size, text)];
@@ -108,24 +147,41 @@ class ComputeBudget extends Applet {
 
   /** Read the fields, and show what the rules say; name the field's mistake if there is one. */
   answer() {
-    let asked;
     try {
-      asked = this.read();
+      this.asked = this.read();
       this.problem.textContent = "";
     } catch (error) {
       this.problem.textContent = error.message;
-      this.answers.replaceChildren();
-      this.picture.replaceChildren();
-      return;
     }
-    const advice = this.rules.advise(asked.flops);
-    const point = { flops: asked.flops, n: asked.n ?? advice[1].n };
-    const range = this.rangeText(asked.flops);
-    this.answers.replaceChildren(...(asked.n ? [this.judgement(asked)] : []),
-      this.table(asked.flops, advice), this.timeText(asked), range);
-    this.picture.replaceChildren(scalingPlot(this.rules, point,
-      `Best parameters over training FLOPs, by three rules. You: ${short(asked.flops)} FLOPs, `
-      + `${written(point.n)} parameters. ${range.textContent}`));
+    this.answers.hidden = Boolean(this.problem.textContent);
+    if (this.answers.hidden) return;
+    const { flops, n } = this.asked;
+    const advice = this.rules.advise(flops);
+    const [, best] = advice;
+    const range = this.rangeText(flops);
+    this.advice.replaceChildren(...(n ? this.judgement(this.asked) : ["Best, by the refitted law: ",
+      h("strong", {}, `${written(best.n)} parameters on ${written(best.d)} tokens`), ". ",
+      this.timeText(this.asked)]));
+    this.details.replaceChildren(this.table(flops, advice), range);
+    this.picture.replaceChildren(scalingPlot(this.rules, { flops, n: n ?? best.n },
+      `Best parameters over training FLOPs, by three rules. You: ${short(flops)} FLOPs, `
+      + `${written(n ?? best.n)} parameters. ${range.textContent}`));
+    this.divide(n ?? best.n);
+  }
+
+  /** Mark a division of the budget, and say what it comes to. */
+  divide(n) {
+    this.n = n;
+    const { flops } = this.asked;
+    const [, best, kaplan] = this.rules.advise(flops);
+    const d = this.rules.tokens(n, flops);
+    const [loss, lowest] = [this.rules.loss(n, d), this.rules.lowestLoss(flops)];
+    this.split.textContent = `Drag along the valley: ${written(n)} parameters read ${written(d)} `
+      + `tokens for this budget, and the loss is ${loss.toFixed(3)} nats, `
+      + `${(100 * (loss / lowest - 1)).toFixed(1)} % above the lowest.`;
+    this.sizes.set(Math.log10(n / best.n));
+    this.valley.replaceChildren(lossValley(this.rules, flops, n,
+      [{ name: this.names.kaplan, n: kaplan.n }], this.split.textContent));
   }
 
   table(flops, advice) {
@@ -144,19 +200,18 @@ class ComputeBudget extends Applet {
       h("tbody", {}, ...rows));
   }
 
-  judgement({ flops, ratio, loss, lowest, share }) {
+  judgement({ flops, ratio, loss, lowest, share, ...rest }) {
     const more = 100 * (loss / lowest - 1);
-    return h("p", {}, `It cost ${short(flops)} FLOPs and read ${written(ratio)} tokens a `
-      + "parameter. "
+    return [`It cost ${short(flops)} FLOPs and read ${written(ratio)} tokens a parameter. `
       + `By the refitted law its loss is ${loss.toFixed(3)} nats; the best division of the same `
       + `budget comes to ${lowest.toFixed(3)}. So it lies ${more.toFixed(1)} % above the lowest. `
       + `The best division would buy its loss for ${written(100 * share)} % of the budget, `
-      + "counting training alone.");
+      + "counting training alone. ", this.timeText({ flops, ...rest })];
   }
 
   timeText({ flops, speed, machine }) {
-    return h("p", {}, `${machine} that does ${short(speed)} operations a second takes `
-      + `${inDays(this.rules.days(flops, speed))}.`);
+    return `${machine} that does ${short(speed)} operations a second takes `
+      + `${inDays(this.rules.days(flops, speed))}.`;
   }
 
   rangeText(flops) {

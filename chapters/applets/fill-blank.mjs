@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/** Fill the blank: guess the hidden word of a sentence, then see what the book BERT expected. */
-import { bitsOfWord, cost, readGuesses, sharesOfTries, verdict } from "./engine/games.mjs";
+/** Fill the gap: guess the hidden word of a sentence, then see what the book BERT expected. */
+import { bitsOfWord, cost, oneIn, readWord, sharesOfTries, TRIES, verdict } from "./engine/games.mjs";
 import { Applet, define } from "./ui/applet.mjs";
 import { bars, button, field, h } from "./ui/controls.mjs";
 import { getJson } from "./ui/files.mjs";
 import { gap, GAME_STYLE, markedRows, scoreboard } from "./ui/scoreboard.mjs";
 
-const NAMES = ["First guess (½)", "Second guess (¼)", "Third guess (⅛)"];
+const DEAREST = 25.5; // bits; the file says no more of words that cost as much or more
 const PLAYERS = [
   ["reader", "you"], ["bert", "book BERT"], ["counts", "neighbours counted"],
   ["unigram", "word frequencies"],
@@ -14,6 +14,7 @@ const PLAYERS = [
 
 class FillBlank extends Applet {
   static offer = "Guess the twelve hidden words";
+  static room = [343, 412];
 
   async build(panel) {
     this.data = await getJson("fill_blank.json");
@@ -29,61 +30,88 @@ class FillBlank extends Applet {
     this.ask();
   }
 
-  /** Show the next sentence with its hidden word and three fields. */
+  /** Show the next sentence with its hidden word and a field. */
   ask() {
     const { items } = this.data;
     const number = this.paid.reader.length;
-    const item = items[number];
-    const from = item.source === "ours" ? "a sentence of ours" : item.source;
-    this.inputs = NAMES.map(() => h("input", { type: "text", maxlength: 20, autocomplete: "off",
-      autocapitalize: "none", spellcheck: "false" }));
+    this.item = items[number];
+    this.guesses = [];
+    const from = this.item.source === "ours" ? "a sentence of ours" : this.item.source;
+    this.hole = gap();
+    this.input = h("input", { type: "text", maxlength: 20, autocomplete: "off",
+      autocapitalize: "none", spellcheck: "false",
+      oninput: () => { this.hole.textContent = this.input.value.trim() || "▢"; } });
     this.message = h("p", { class: "error", role: "alert" });
+    this.tries = h("ol", { class: "tries" });
     this.answer = h("div", { class: "result", role: "status" });
-    this.shower = h("button", { type: "submit", class: "primary" }, "Show the word");
-    const form = h("form", { class: "game",
-      onsubmit: (event) => { event.preventDefault(); this.judge(item); } },
-      ...this.inputs.map((input, i) => field(NAMES[i], input)), this.shower);
+    this.form = h("form", { class: "game",
+      onsubmit: (event) => { event.preventDefault(); this.guess(); } },
+      field("Your guess", this.input),
+      h("div", { class: "row" }, h("button", { type: "submit", class: "primary" }, "Guess"),
+        button("Show the word", () => this.judge())));
     this.place.replaceChildren(h("div", { class: "result" },
       h("h3", {}, `Line ${number + 1} of ${items.length}: ${from}`),
-      h("p", { class: "quote" }, item.left, gap(), item.right), form,
-      h("p", { class: "note" }, "A try that you leave empty goes to the rest, which all " +
-        `${this.data.vocab_size.toLocaleString("en")} pieces of the vocabulary share. ` +
-        "The same word twice adds up."),
-      this.message, this.answer));
-    if (number) this.inputs[0].focus();
+      h("p", { class: "quote" }, this.item.left, this.hole, this.item.right), this.form,
+      h("p", { class: "note" }, "Three tries: the word costs 1 bit at the first, 2 at the second, 3 at "
+        + `the third, and ${this.price(["-", "-", "-"]).toFixed(1)} if you do not find it.`),
+      this.message, this.tries, this.answer));
+    if (number) this.input.focus();
   }
 
-  /** Take the reader's guesses, and show the truth beside the model's distribution. */
-  judge(item) {
-    let guesses;
+  /** What the word costs whoever made these guesses. */
+  price(guesses) {
+    return cost(sharesOfTries(guesses), this.item.word, this.data.vocab_size);
+  }
+
+  /** Take a guess: right, wrong, or wrong for the third time. */
+  guess() {
+    let typed;
     try {
-      guesses = readGuesses(this.inputs.map((input) => input.value));
+      typed = readWord(this.input.value);
     } catch (error) {
       this.message.textContent = error.message;
       return;
     }
-    this.message.textContent = "";
-    const mine = cost(sharesOfTries(guesses), item.word, this.data.vocab_size);
-    this.paid.reader.push(mine);
-    for (const [name, bits] of Object.entries(item.bits)) this.paid[name].push(bits);
-    this.inputs.forEach((input) => { input.disabled = true; });
-    this.shower.hidden = true;
-    this.reveal(item, guesses.filter(Boolean), mine);
+    const isOld = this.guesses.includes(typed.word);
+    this.message.textContent = isOld ? `You tried “${typed.shown}” already.` : "";
+    if (isOld) return;
+    this.guesses.push(typed.word);
+    if (typed.word !== this.item.word) this.tries.append(h("li", {}, this.opinion(typed)));
+    if (typed.word === this.item.word || this.guesses.length === TRIES.length) this.judge();
+    else this.input.select();
   }
 
-  reveal(item, guesses, mine) {
+  /** Say what the model would have paid for a wrong guess. */
+  opinion({ shown, word }) {
+    const bits = bitsOfWord(this.data, this.item, word);
+    if (bits === undefined) return `Not “${shown}”, which is no piece of BERT’s vocabulary.`;
+    const price = bits < DEAREST ? `${bits.toFixed(1)} bits` : `${DEAREST} bits or more`;
+    return `Not “${shown}”: it would have cost BERT ${price}, as sure as ${oneIn(bits)}.`;
+  }
+
+  /** Show the truth beside the model's distribution. */
+  judge() {
+    const { item } = this;
+    const mine = this.price(this.guesses);
+    this.paid.reader.push(mine);
+    for (const [name, bits] of Object.entries(item.bits)) this.paid[name].push(bits);
+    this.form.hidden = true;
+    this.hole.textContent = item.word;
+    this.message.textContent = "";
     const best = item.top.map(([text, share]) => ({ text, share }));
     const truth = { text: item.word, share: 2 ** -item.bits.bert };
     const next = this.isLast ? button("Play again", () => this.restart())
       : button("Next line", () => this.ask(), { class: "primary" });
     this.answer.replaceChildren(
-      h("p", {}, "The word is ", h("strong", {}, item.word), `. You pay ${mine.toFixed(1)} bits, ` +
-        `the book BERT ${item.bits.bert.toFixed(1)}. ${this.prices(item, guesses)}`),
+      h("p", {}, "The word is ", h("strong", {}, item.word), `. You pay ${mine.toFixed(1)} bits, as `
+        + `sure as ${oneIn(mine)}; the book BERT pays ${item.bits.bert.toFixed(1)}, as sure as `
+        + `${oneIn(item.bits.bert)}.`),
+      h("div", {}, next),
       h("div", { class: "bert" },
-        bars(markedRows(best, truth, guesses), "What the book BERT expected")));
+        bars(markedRows(best, truth, this.guesses), "What the book BERT expected")));
     const players = PLAYERS.map(([key, name]) =>
       ({ name, bits: this.paid[key], paradigm: key === "bert" ? "bert" : undefined }));
-    this.sum.replaceChildren(h("div", {}, next), scoreboard("word", players));
+    this.sum.replaceChildren(scoreboard("word", players));
     if (this.isLast) {
       this.sum.append(h("p", { role: "status" },
         verdict(this.paid.reader, this.paid.bert, "BERT", "word"),
@@ -94,16 +122,6 @@ class FillBlank extends Applet {
 
   get isLast() {
     return this.paid.reader.length === this.data.items.length;
-  }
-
-  /** Say what the model would have paid for the reader's wrong guesses. */
-  prices(item, guesses) {
-    const wrong = [...new Set(guesses)].filter((word) => word !== item.word);
-    return wrong.map((word) => {
-      const bits = bitsOfWord(this.data, item, word);
-      return bits === undefined ? `“${word}” is no piece of its vocabulary.`
-        : `“${word}” would have cost it ${bits < 25.5 ? bits.toFixed(1) : "25.5 or more"}.`;
-    }).join(" ");
   }
 }
 

@@ -1,299 +1,359 @@
 // SPDX-License-Identifier: MIT
-/** The generation walkthrough: GPT writes a character at a time, and shows how each is chosen. */
+/**
+ * GPT writes a page of a play, a character at a time. Each character keeps what else could have
+ * stood there: a reader looks at it, and writes on from another choice.
+ */
 import { best, bits, filterProbabilities } from "./engine/sampling.mjs";
 import { fallsInto, layOut, numberOfStep, Writer } from "./engine/writing.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import {
-  button, choice, field, h, percent, roving, slider, spoken, visible,
-} from "./ui/controls.mjs";
-import { getModel } from "./ui/files.mjs";
+import { button, choice, field, h, percent, roving, slider, spoken, visible } from "./ui/controls.mjs";
+import { latest } from "./ui/latest.mjs";
+import { openModel } from "./ui/open-model.mjs";
 
-const SMALL = "gpt_chars";
 const STRONG = "gpt_plays";
-const PROMPT = "JULIET:\nO, what a";
-const N_ROWS = 10;
-const RUN = 40;
-const LABELLED = 0.03; // narrower parts of the line have no room for a character
+const SMALL = "gpt_chars";
+const OPENING = "JULIET:\nO Romeo, ";
+const DEFAULTS = { temperature: 0.8, topK: Infinity, topP: 1 };
+const SEED = 1;
+const RUN = 200; // characters that it writes by itself
+const PACE = 50; // ms from character to character
+const N_ROWS = 6;
+const LABELLED = 0.04; // narrower parts of the line have no room for a character
+const SPEAKER = /^[A-Z][A-Za-z .'-]*:$/;
 const STYLE = `
-.settings .field { flex-basis: 8rem; }
-.written { max-height: 12rem; overflow-y: auto; }
-.written .forgotten { color: var(--pst-color-text-muted); font-style: italic; }
-.written .prompt { font-weight: 700; }
-.written .new { background: color-mix(in srgb, var(--ink) calc(var(--cost) * 40%), transparent);
-  border-radius: .15rem; }
-.written .later { text-decoration: underline dotted; text-underline-offset: .2em; }
+.desk .stack { gap: .5rem; }
+.desk { align-items: start; display: grid; gap: .75rem 1.25rem; grid-template-columns: minmax(0, 1.35fr) minmax(0, 1fr); }
+@media (width < 600px) { .desk { grid-template-columns: minmax(0, 1fr); } }
+.written { background: var(--pst-color-surface); border-left: .3rem solid var(--ink); font-family: Georgia, "Times New Roman", serif;
+  font-size: 1.02em; height: 14.5rem; line-height: 1.4; overflow-y: auto; padding: .6rem .9rem; }
+@media (width < 600px) { .written { height: 9.5rem; } }
+.written .line { border: 0; display: block; min-height: 1.4em; }
+.written .speaker { font-size: .85em; font-weight: 700; letter-spacing: .06em; text-transform: uppercase; margin-top: .35rem; }
+.written .prompt { color: var(--pst-color-text-muted); }
+.written .new { background: color-mix(in srgb, var(--ink) calc(var(--cost) * 35%), transparent); cursor: pointer; }
+.written .seen { outline: 2px solid var(--ink); }
+.written s, .unread { text-decoration: line-through; opacity: .7; }
 .candidates { display: grid; gap: 2px; }
-.candidates button { align-items: center; display: grid; gap: .5rem; min-height: 1.9rem; padding: 0 .5rem;
-  grid-template-columns: 1.6rem 1fr 8.5rem; text-align: left; width: 100%; }
+.candidates button { align-items: center; display: grid; gap: .5rem; min-height: 1.75rem; padding: 0 .4rem;
+  grid-template-columns: 1.4rem 1fr 4.2rem; text-align: left; width: 100%; }
 .candidates .next { border-color: var(--ink); border-width: 2px; font-weight: 700; }
-.pair { display: grid; gap: 1px; }
-.pair .bar { height: .6rem; }
-.pair .before { background-image: none; border: 0; }
-.pair .before::before { border: 1px solid var(--pst-color-text-muted); content: ""; display: block;
-  height: 100%; width: calc(100% * var(--share)); }
-.line { border: 1px solid var(--pst-color-text-muted); display: flex; height: 2rem; position: relative; }
-.line span { border-right: 1px solid var(--pst-color-text-muted); font-family: var(--pst-font-family-monospace, monospace);
-  line-height: 1.9rem; min-width: 0; overflow: hidden; text-align: center; white-space: pre; }
-.line .next { background: var(--ink); color: var(--pst-color-background); font-weight: 700; }
-.line i { background: var(--pst-color-text-base); bottom: -.5rem; left: calc(100% * var(--at)); margin-left: -1px;
-  position: absolute; top: -.5rem; width: 3px; outline: 1px solid var(--pst-color-background); }
-.ends { display: flex; font-size: .85em; justify-content: space-between; }
-.path { font-size: .9em; max-height: 16rem; overflow: auto; }
-.path :is(th, td) { padding: .2rem .4rem; }
+.candidates .bar { height: .8rem; }
+.candidates .bar-number { text-align: right; white-space: nowrap; }
+.pin-line { border: 1px solid var(--pst-color-text-muted); display: flex; height: 1.6rem; margin-top: 1.1rem; position: relative; }
+.pin-line span { box-shadow: inset -1px 0 var(--pst-color-text-muted); font-family: var(--pst-font-family-monospace, monospace);
+  line-height: 1.5rem; min-width: 0; overflow: hidden; text-align: center; white-space: pre; }
+.pin-line .next { background: var(--ink); color: var(--pst-color-background); font-weight: 700; }
+.pin-line i { border: .35rem solid transparent; border-bottom: 0; border-top: .7rem solid var(--pst-color-text-base);
+  left: calc(100% * var(--at)); margin-left: -.35rem; position: absolute; top: -.75rem; }
+@media (prefers-reduced-motion: no-preference) { .pin-line i.falls { animation: fall .35s cubic-bezier(.5, 0, 1, .6); } }
+@keyframes fall { from { transform: translateY(-1.5rem); opacity: 0; } }
 summary { cursor: pointer; }
 `;
 
 class Generation extends Applet {
-  static offer = "Write with the model, one character at a time";
+  static offer = "Watch GPT write, one character at a time";
+  static room = [580, 905];
 
   async build(panel) {
-    Object.assign(this, await getModel(SMALL), { name: SMALL });
-    this.settings = { temperature: 1, topK: Infinity, topP: 0.9 };
-    this.numberOf = numberOfStep(1);
-    this.message = h("p", { class: "error", role: "alert" });
-    this.said = h("p", { role: "status" });
-    this.below = h("div", { class: "stack" }, this.textPart(), this.buttonRow(), this.said,
-      this.choicePart(), this.pathPart());
-    panel.replaceChildren(h("style", {}, STYLE), this.inputs(), this.message, this.below);
+    const said = this.state;
+    const number = (name, other) => (said.has(name) ? Number(said.get(name)) : other);
+    this.opening = said.get("text") ?? OPENING;
+    this.settings = { temperature: number("t", DEFAULTS.temperature), topK: number("k", DEFAULTS.topK),
+      topP: number("p", DEFAULTS.topP) };
+    this.seed = number("seed", SEED);
+    this.numberOf = numberOfStep(this.seed);
+    this.gpt = await openModel(said.get("model") === SMALL ? SMALL : STRONG);
     panel.classList.add("gpt");
-    this.start(PROMPT);
+    panel.replaceChildren(h("style", {}, STYLE), this.openingPart(),
+      h("div", { class: "desk" }, h("div", { class: "stack" }, this.pagePart(), this.buttonPart()),
+        this.choicePart()), this.morePart());
+    this.restart = latest(() => this.waitFor(this.start()));
+    await this.restart();
+    this.playWhenSeen();
   }
 
-  inputs() {
-    const nText = this.tokenizer.tokens.length - this.tokenizer.specials.length;
-    const prompt = h("textarea", { rows: 2, maxlength: this.model.maxLength,
-      oninput: () => this.start(prompt.value) }, PROMPT);
-    this.models = choice("Model", [[SMALL, "small"], [STRONG, `strong (${this.more(STRONG)} more)`]],
-      async (name) => {
-        await this.take(name);
-        prompt.maxLength = this.model.maxLength;
-        prompt.value = this.promptText;
-      }, SMALL);
-    const seed = h("input", { type: "number", value: 1, min: 0, max: 999999, step: 1,
-      oninput: () => this.reseed(Number(seed.value)) });
-    const set = (name, value) => {
+  openingPart() {
+    this.input = h("textarea", { rows: 2, spellcheck: "false", oninput: () => {
+      this.opening = this.input.value;
+      this.change();
+    } }, this.opening);
+    this.unread = h("p", { class: "note", role: "status", hidden: true });
+    return h("div", {}, field("Your opening, which it goes on from", this.input), this.unread);
+  }
+
+  pagePart() {
+    this.page = h("div", { class: "written", tabindex: "0", role: "region",
+      "aria-label": "The text. Left and right arrow: look at one character after the other",
+      onkeydown: (event) => this.walk(event),
+      onpointerover: ({ target }) => {
+        if (target.dataset.step) this.look(Number(target.dataset.step));
+      } });
+    return this.page;
+  }
+
+  buttonPart() {
+    const set = (name) => (value) => {
       this.settings[name] = value;
-      this.show();
+      this.keepState();
+      this.look();
     };
+    this.set = set;
+    this.runButton = button("Write on", () => (this.isRunning ? this.pause() : this.run(RUN)), { class: "primary" });
+    this.undoButton = button("Back", () => this.act(() => this.writer.backTo(this.writer.path.length - 1)));
     return h("div", { class: "stack" },
-      field("Prompt", prompt, "line ends count"),
-      h("div", { class: "row settings" },
-        slider("Temperature", { min: 0.1, max: 2, step: 0.1, value: 1 },
-          (value) => set("temperature", value), (value) => value.toFixed(1)),
-        slider("Top-k", { min: 1, max: nText, step: 1, value: nText },
-          (value) => set("topK", value === nText ? Infinity : value),
-          (value) => (value === nText ? "all" : String(value))),
-        slider("Top-p", { min: 0.05, max: 1, step: 0.05, value: 0.9 },
-          (value) => set("topP", value),
-          (value) => (value === 1 ? "all" : value.toFixed(2))),
-        field("Seed", seed), this.models));
+      h("div", { class: "row" }, this.runButton,
+        button("One more", () => this.act(() => this.draw())), this.undoButton,
+        button("Start again", () => this.change())),
+      slider("Temperature", { min: 0.1, max: 2, step: 0.1, value: this.settings.temperature },
+        set("temperature"), (value) => value.toFixed(1)));
   }
 
-  /** Go on with another model, from the same prompt; if it cannot be had, with the one before. */
+  choicePart() {
+    this.heading = h("h3");
+    this.rows = Array.from({ length: N_ROWS }, (_, n) => button("", () => this.choose(this.shown[n])));
+    const group = h("div", { class: "candidates", role: "group",
+      "aria-label": "What could stand here: press one to write on from it" }, ...this.rows);
+    roving(group, this.rows);
+    this.rest = h("p", { class: "note" });
+    this.line = h("div", { class: "pin-line", role: "img" });
+    this.drawn = h("p", { class: "note" });
+    this.said = h("p", { class: "note", role: "status" });
+    return h("div", { class: "stack" }, this.heading, group, this.rest, this.line, this.drawn, this.said);
+  }
+
+  morePart() {
+    const nText = this.gpt.tokenizer.tokens.length - this.gpt.tokenizer.specials.length;
+    const whole = (value, most) => (value >= most ? "all" : String(value));
+    const seed = h("input", { type: "number", value: this.seed, min: 0, max: 999999, step: 1,
+      oninput: () => {
+        this.seed = Number.isFinite(seed.valueAsNumber) ? seed.valueAsNumber : 0;
+        this.numberOf = numberOfStep(this.seed);
+        this.keepState();
+        this.look();
+      } });
+    this.models = choice("Model", [[STRONG, "strong"], [SMALL, `small (${this.more(SMALL)} more)`]],
+      (name) => this.take(name), this.gpt.name);
+    this.message = h("p", { class: "error", role: "alert" });
+    return h("details", {}, h("summary", {}, "More: cut off the unlikely, seed, model"),
+      h("div", { class: "row" },
+        slider("Top-k", { min: 1, max: nText, step: 1, value: Math.min(nText, this.settings.topK) },
+          (value) => this.set("topK")(value === nText ? Infinity : value), (value) => whole(value, nText)),
+        slider("Top-p", { min: 0.05, max: 1, step: 0.05, value: this.settings.topP }, this.set("topP"),
+          (value) => (value === 1 ? "all" : value.toFixed(2))),
+        field("Seed", seed), this.models), this.message);
+  }
+
+  /** Go on with another model, from the same opening; if it cannot be had, with the one before. */
   async take(name) {
     const { control } = this.models;
     control.disabled = true;
-    this.message.textContent = "Loading …";
+    this.message.textContent = "";
     try {
-      Object.assign(this, await getModel(name), { name });
-      this.start(this.promptText.slice(0, this.model.maxLength));
+      this.gpt = await this.waitFor(openModel(name));
+      await this.change();
     } catch (error) {
       this.message.textContent = error.message;
     }
     control.disabled = false;
-    control.value = this.name;
+    control.value = this.gpt.name;
   }
 
-  buttonRow() {
-    this.undoButton = button("Undo", () => this.act(() => this.writer.undo()));
-    return h("div", { class: "row" },
-      button("Step", () => this.act(() => this.drawNext()), { class: "primary" }),
-      button("Greedy", () => this.act(() => this.takeBest())),
-      button(`Run ${RUN}`, () => this.run(RUN)), this.undoButton,
-      button("Start over", () => this.start(this.promptText)));
+  /** Begin anew after a change by the reader. */
+  change() {
+    this.keepState();
+    return this.restart();
   }
 
-  textPart() {
-    this.written = h("pre", { class: "written", tabindex: "0", role: "region", "aria-label": "Text" });
-    this.context = h("p", { class: "note" });
-    return h("div", {}, this.written, this.context);
+  keepState() {
+    const { temperature, topK, topP } = this.settings;
+    const said = { text: this.opening, t: temperature, k: topK, p: topP, seed: this.seed, model: this.gpt.name };
+    const first = { text: OPENING, t: DEFAULTS.temperature, k: DEFAULTS.topK, p: DEFAULTS.topP, seed: SEED,
+      model: STRONG };
+    this.keep(Object.fromEntries(Object.entries(said).filter(([name, value]) => value !== first[name])));
   }
 
-  choicePart() {
-    this.drawn = h("p", {});
-    this.line = h("div", { class: "line", role: "img" });
-    this.rows = Array.from({ length: N_ROWS }, (_, n) =>
-      button("", () => this.act(() => this.writer.add(this.shown[n], { way: "you" }))));
-    const group = h("div", { class: "candidates", role: "group",
-      "aria-label": "Next character: press one to choose it" }, ...this.rows);
-    roving(group, this.rows);
-    this.rest = h("p", { class: "note" });
-    return h("div", { class: "columns" },
-      h("div", {}, h("h3", {}, "Next character: press one to choose it"),
-        h("p", { class: "note" }, "Outlined: the model's own probability. Filled: what is drawn from."),
-        group, this.rest),
-      h("div", {}, h("h3", {}, "The draw"), this.drawn, this.line,
-        h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, "0"), h("span", {}, "1"))));
-  }
-
-  pathPart() {
-    this.summary = h("summary");
-    this.steps = h("tbody");
-    const head = ["step", "character", "chosen by", "probability", "rank", "bits"];
-    const table = h("table", {},
-      h("thead", {}, h("tr", {}, ...head.map((name) => h("th", { scope: "col" }, name)))), this.steps);
-    return h("details", {}, this.summary, h("div", { class: "path", tabindex: "0", role: "region",
-      "aria-label": "Path, step by step" }, table));
-  }
-
-  /** Take a new prompt; nothing is written yet. */
-  start(text) {
-    this.turn = {}; // a run that is under way ends
-    this.promptText = text;
+  /** Read the opening; nothing is written yet. */
+  async start() {
+    this.pause();
+    const { tokenizer, maxLength, ask } = this.gpt;
+    this.pieces = tokenizer.pieces(this.opening);
+    const known = this.pieces.filter(({ id }) => id !== undefined).map(({ id }) => id);
+    this.unread.hidden = known.length === this.pieces.length;
+    this.unread.textContent = "Struck out below: characters that this model has never seen. It reads the rest.";
+    const prompt = known.length ? known : tokenizer.encode("\n"); // from nothing: a new line
+    this.writer = await new Writer((ids) => ask("next", ids), maxLength, prompt, tokenizer.specials.length).read();
     this.said.textContent = "";
-    const unknown = this.tokenizer.unknown(text);
-    this.message.textContent = unknown.length
-      ? `This model knows no ${unknown.join(" ")}: its 62 characters are those of the plays.`
-      : text ? "" : "Write at least one character for it to continue.";
-    this.below.hidden = Boolean(this.message.textContent);
-    if (this.below.hidden) return;
-    const { specials } = this.tokenizer;
-    this.writer = new Writer(this.model, this.tokenizer.encode(text), specials.length);
-    this.show();
+    this.render();
+    this.look();
   }
 
-  reseed(seed) {
-    this.numberOf = numberOfStep(Number.isFinite(seed) ? seed : 0);
-    this.show();
+  /** Begin to write by itself when the reader sees the page, once. */
+  playWhenSeen() {
+    const watcher = new IntersectionObserver((seen) => {
+      if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
+      watcher.disconnect();
+      if (!this.writer.path.length) this.run(RUN);
+    }, { threshold: 0.5 });
+    watcher.observe(this.page);
   }
 
-  /** What is drawn from, and where the next number falls. */
-  get next() {
-    const probs = filterProbabilities(this.writer.logits, this.settings);
-    const parts = layOut(probs);
-    const number = this.numberOf(this.writer.path.length);
-    return { probs, parts, number, chosen: fallsInto(parts, number) };
+  /** What a step draws from, and where its number falls; without a step, the next one. */
+  drawOf(step = { logits: this.writer.logits, probs: this.writer.probs, settings: this.settings,
+    number: this.numberOf(this.writer.path.length) }) {
+    const parts = layOut(filterProbabilities(step.logits, step.settings));
+    return { parts, number: step.number, chosen: parts.find(({ id }) => id === step.id)
+      ?? fallsInto(parts, step.number) };
   }
 
-  drawNext() {
-    const { number, chosen } = this.next;
-    this.writer.add(chosen.id, { way: `draw, ${number.toFixed(3)}` });
+  async draw() {
+    const { number, chosen } = this.drawOf();
+    await this.add(chosen.id, { way: "drawn", number });
   }
 
-  takeBest() {
-    this.writer.add(best(this.writer.probs, 1)[0].id, { way: "greedy" });
+  async add(id, about) {
+    await this.writer.add(id, { ...about, settings: { ...this.settings } });
+    this.append(this.writer.path.length - 1);
   }
 
-  /** Do something to the text, which also ends a run, and say what happened. */
-  act(change) {
-    this.turn = {};
-    change();
-    this.show();
+  /** Do something to the text, which also ends a run, and show it. */
+  async act(change) {
+    this.pause();
+    const nBefore = this.writer.path.length;
+    await change();
+    if (this.writer.path.length < nBefore) this.render();
+    this.look(this.writer.path.length ? this.writer.path.length - 1 : undefined, true);
     this.say();
   }
 
-  /** Draw many characters, one for each frame of the screen, or all at once where motion is unwanted. */
+  /** Put a character where the reader looks, in place of what stands there and of all that follows. */
+  choose(id) {
+    return this.act(async () => {
+      const step = this.seenStep ?? this.writer.path.length;
+      this.writer.backTo(step);
+      this.render();
+      await this.add(id, { way: "yours", number: this.numberOf(step) });
+    });
+  }
+
+  /** Draw many characters; all at once where motion is unwanted. */
   async run(n) {
     const turn = this.turn = {};
+    this.setRunning(true);
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     for (let i = 0; i < n; i++) {
-      this.drawNext();
-      if (isStill) continue;
-      this.show();
-      await new Promise(requestAnimationFrame);
+      const pause = isStill ? null : new Promise((resolve) => { setTimeout(resolve, PACE); });
+      await this.draw();
+      if (this.turn !== turn) return;
+      if (!isStill) this.look(this.writer.path.length - 1);
+      await pause;
       if (this.turn !== turn) return;
     }
-    this.show();
+    this.pause();
+    this.look(this.writer.path.length - 1);
     this.say();
+  }
+
+  pause() {
+    this.turn = {};
+    this.setRunning(false);
+  }
+
+  setRunning(isRunning) {
+    this.isRunning = isRunning;
+    this.runButton.textContent = isRunning ? "Pause" : "Write on";
   }
 
   say() {
-    const { path, meanBits } = this.writer;
-    const last = path.at(-1);
-    this.said.textContent = !last ? "Nothing is written yet."
-      : `Step ${path.length}: ${spoken(this.tokenizer.tokens[last.id])} (${last.way}), ` +
-        `${bits(last.probability).toFixed(1)} bits; mean ${meanBits.toFixed(2)} bits.`;
+    const { path, meanBits, nForgotten } = this.writer;
+    this.said.textContent = !path.length ? "" : `${path.length} characters, mean ${meanBits.toFixed(2)} bits.${
+      nForgotten ? ` It no longer reads the first ${nForgotten}.` : ""}`;
   }
 
-  /** Draw everything anew. */
-  show() {
-    if (this.below.hidden) return;
-    const next = this.next;
-    this.showText();
-    this.showCandidates(next);
-    this.showLine(next);
-    this.showPath();
+  /** Draw the page anew. */
+  render() {
+    this.page.replaceChildren(this.current = h("span", { class: "line" }));
+    for (const { text, id } of this.pieces) {
+      this.put(text, id === undefined ? h("s", {}, text) : h("span", { class: "prompt" }, text));
+    }
+    this.writer.path.forEach((_, step) => this.append(step));
+  }
+
+  /** Put a written character onto the page: the stronger its ground, the more bits. */
+  append(step) {
+    const { id, probability } = this.writer.path[step];
+    const text = this.gpt.tokenizer.tokens[id];
+    this.put(text, h("span", { class: "new", "data-step": step,
+      style: { "--cost": Math.min(1, bits(probability) / 6) } }, text === "\n" ? "" : text));
+    this.page.scrollTop = this.page.scrollHeight;
+  }
+
+  put(text, node) {
+    this.current.append(node);
+    if (text !== "\n") return;
+    this.current.classList.toggle("speaker", SPEAKER.test(this.current.textContent.trim()));
+    this.page.append(this.current = h("span", { class: "line" }));
+  }
+
+  /** Show what could stand at a written character; without one, what may come next. */
+  look(step, falls = false) {
+    this.seenStep = step;
+    const made = step === undefined ? undefined : this.writer.path[step];
+    const next = this.drawOf(made);
+    const logits = made?.logits ?? this.writer.logits;
+    const { tokens } = this.gpt.tokenizer;
+    const name = `“${visible(tokens[next.chosen.id])}”`;
+    this.page.querySelector(".seen")?.classList.remove("seen");
+    this.page.querySelector(`[data-step="${step}"]`)?.classList.add("seen");
+    this.heading.textContent = made ? `What could stand for ${name}` : "What may come next";
+    this.showRows(logits, next);
+    this.showLine(next, made, falls);
     this.undoButton.disabled = !this.writer.path.length;
   }
 
-  showText() {
-    const { prompt, path, nForgotten, ids } = this.writer;
-    const { tokens } = this.tokenizer;
-    const pieces = ids.map((id, i) => {
-      const step = path[i - prompt.length];
-      const names = [i < nForgotten && "forgotten", step ? "new" : "prompt", step?.rank > 1 && "later"];
-      const cost = step ? Math.min(1, bits(step.probability) / 6) : 0;
-      return h("span", { class: names.filter(Boolean).join(" "), style: { "--cost": cost } },
-        tokens[id]);
-    });
-    this.written.replaceChildren(...pieces, h("span", { "aria-hidden": "true" }, "▏"));
-    this.written.scrollTop = this.written.scrollHeight;
-    const limit = this.model.maxLength;
-    this.context.textContent =
-      "Bold: your prompt. The stronger the ground, the more bits; dotted line: not the first choice. " +
-      (nForgotten
-        ? `The model reads ${limit} characters at most. So it dropped the older half of its ` +
-          `context; the first ${nForgotten}, in italics, are forgotten. It now reads ${ids.length - nForgotten}.`
-        : `The model reads all ${ids.length} characters; at most ${limit} fit.`);
-  }
-
-  showCandidates({ probs, chosen }) {
-    const order = best(this.writer.probs, N_ROWS).map(({ id }) => id);
+  showRows(logits, { parts, chosen }) {
+    const { tokens } = this.gpt.tokenizer;
+    const shares = new Map(parts.map(({ id, from, to }) => [id, to - from]));
+    const order = best(logits, N_ROWS).map(({ id }) => id);
     if (!order.includes(chosen.id)) order[N_ROWS - 1] = chosen.id;
     this.shown = order;
-    order.forEach((id, n) => this.fillRow(this.rows[n], id, this.writer.probs[id], probs[id],
-      id === chosen.id));
-    const sum = (p) => percent(p.reduce((total, x, id) => total + (order.includes(id) ? 0 : x), 0));
-    const nLeft = probs.filter((p) => p > 0).length;
-    const nText = probs.length - this.writer.nSpecial;
-    this.rest.textContent = `The ${nText - N_ROWS} others: ${sum(this.writer.probs)} → ${sum(probs)}. ` +
-      `${nLeft} of ${nText} characters can be drawn.`;
+    order.forEach((id, n) => {
+      const share = shares.get(id) ?? 0;
+      const number = share ? percent(share) : "cut off";
+      const isNext = id === chosen.id;
+      this.rows[n].classList.toggle("next", isNext);
+      this.rows[n].setAttribute("aria-label", `${spoken(tokens[id])}, ${number}${isNext ? ", drawn" : ""}`);
+      this.rows[n].replaceChildren(h("span", { class: "bar-token" }, visible(tokens[id])),
+        h("span", { class: "bar", style: { "--share": share } }), h("span", { class: "bar-number" }, number));
+    });
+    const left = order.reduce((sum, id) => sum - (shares.get(id) ?? 0), 1);
+    this.rest.textContent = `All others: ${percent(Math.max(0, left))}. Press one to write on from it.`;
   }
 
-  fillRow(shown, id, before, after, isNext) {
-    const token = this.tokenizer.tokens[id];
-    const numbers = `${percent(before)} → ${after ? percent(after) : "cut off"}`;
-    const bar = (kind, share) => h("span", { class: `bar ${kind}`, style: { "--share": share } });
-    shown.classList.toggle("next", isNext);
-    shown.setAttribute("aria-label", `${spoken(token)}, ${numbers}${isNext ? ", drawn next" : ""}`);
-    shown.replaceChildren(h("span", { class: "bar-token" }, visible(token)),
-      h("span", { class: "pair" }, bar("before", before), bar("after", after)),
-      h("span", { class: "bar-number" }, numbers, isNext ? " ◂" : ""));
+  /** The line from 0 to 1 on which the drawn number falls. */
+  showLine({ parts, number, chosen }, made, falls) {
+    const { tokens } = this.gpt.tokenizer;
+    const boxes = parts.map(({ id, from, to }) => h("span", { class: id === chosen.id ? "next" : undefined,
+      style: { flex: `${to - from} 0 0` } }, to - from > LABELLED ? visible(tokens[id]) : ""));
+    const isYours = made?.way === "yours";
+    const pin = isYours ? [] : [h("i", { class: falls ? "falls" : undefined, style: { "--at": number } })];
+    this.line.replaceChildren(...boxes, ...pin);
+    this.drawn.textContent = isYours ? "You chose it; no number was drawn."
+      : `The drawn number, ${number.toFixed(3)}, ${made ? "fell" : "will fall"} on “${visible(tokens[chosen.id])}”.`;
+    this.line.setAttribute("aria-label", `Shares from 0 to 1. ${this.drawn.textContent}`);
   }
 
-  showLine({ parts, number, chosen }) {
-    const { tokens } = this.tokenizer;
-    const name = `“${visible(tokens[chosen.id])}”`;
-    const place = `${chosen.from.toFixed(3)} to ${chosen.to.toFixed(3)}`;
-    this.drawn.textContent = `The seed's number for step ${this.writer.path.length + 1} is ` +
-      `${number.toFixed(3)}. It falls into ${name}, which has the line from ${place}. ` +
-      "Move a slider: the number stays, the shares move.";
-    this.line.setAttribute("aria-label",
-      `Line from 0 to 1; ${number.toFixed(3)} falls into ${spoken(tokens[chosen.id])}, ${place}`);
-    const boxes = parts.map(({ id, from, to }) =>
-      h("span", { class: id === chosen.id ? "next" : undefined, style: { flex: `${to - from} 0 0` } },
-        to - from > LABELLED ? visible(tokens[id]) : ""));
-    this.line.replaceChildren(...boxes, h("i", { style: { "--at": number } }));
-  }
-
-  showPath() {
-    const { path, meanBits } = this.writer;
-    this.summary.textContent = path.length
-      ? `The path: ${path.length} characters, mean ${meanBits.toFixed(2)} bits` : "The path: no step yet";
-    const rows = path.map(({ id, way, probability, rank }, n) => h("tr", {},
-      ...[n + 1, visible(this.tokenizer.tokens[id]), way, percent(probability), rank,
-        bits(probability).toFixed(2)].map((cell) => h("td", {}, String(cell)))));
-    this.steps.replaceChildren(...rows.reverse());
+  /** Look at one character after the other, by keyboard. */
+  walk(event) {
+    const nSteps = this.writer.path.length;
+    const at = this.seenStep ?? nSteps;
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: nSteps - 1 }[event.key];
+    if (to === undefined || to < 0 || to >= nSteps) return;
+    event.preventDefault();
+    this.pause();
+    this.look(to);
+    this.page.querySelector(".seen")?.scrollIntoView({ block: "nearest" });
+    const { id, probability } = this.writer.path[to];
+    this.said.textContent = `Character ${to + 1}: ${spoken(this.gpt.tokenizer.tokens[id])}, the model gave it ${percent(probability)}.`;
   }
 }
 

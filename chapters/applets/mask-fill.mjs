@@ -1,144 +1,123 @@
 // SPDX-License-Identifier: MIT
-/** The mask-fill explorer: hide parts of your own sentence, and see what BERT writes there. */
+/** The mask-fill explorer: hide words of your own sentence, and see what BERT expects there. */
+import { placesOfParts } from "./engine/sentence.mjs";
 import { best, bits } from "./engine/sampling.mjs";
-import { row, softmax } from "./engine/tensors.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import { bars, choice, field, h, spoken, tokenRow, visible } from "./ui/controls.mjs";
-import { getModel } from "./ui/files.mjs";
+import { bars, choice, h, spoken, visible } from "./ui/controls.mjs";
+import { latest } from "./ui/latest.mjs";
+import { openModel } from "./ui/open-model.mjs";
+import { SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
 
-const LETTERS = "bert_chars";
-const STRONG = "bert_plays";
 const WORDS = "bert_words";
-const START = "I will not speak to him.";
-const HIDDEN_AT_START = 12; // a character of START; what holds it is hidden
+const MODELS = { [WORDS]: "words", bert_chars: "letters, small model", bert_plays: "letters, strong model" };
+const START = "Good night, my lord, and give me your hand.";
+const HIDDEN_AT_START = "hand"; // a word of START
 const MOST_HIDDEN = 6;
+const N_GUESSES = 6;
 
 class MaskFill extends Applet {
-  static offer = "Hide letters or words of your own sentence";
+  static offer = "Hide words of your own sentence";
+  static room = [455, 500];
 
   async build(panel) {
-    Object.assign(this, await getModel(LETTERS), { name: LETTERS });
-    this.input = h("input", { type: "text", value: START, oninput: () => this.read() });
-    this.limit = h("small");
-    const more = [[STRONG, "letters, strong"], [WORDS, "words"]].map(([name, what]) =>
-      [name, `${what} (${this.more(name)} more)`]);
-    this.models = choice("What BERT reads", [[LETTERS, "letters"], ...more],
-      (name) => this.take(name), LETTERS);
-    this.tokens = h("div");
-    this.answers = h("div", { class: "columns", role: "status" });
+    const text = this.state.get("text") ?? START;
+    this.sentence = new SentenceRow({ text, mostHidden: MOST_HIDDEN }, () => this.change());
+    this.said = h("p", { role: "status" });
+    this.lists = h("div", { class: "columns" });
     this.message = h("p", { class: "error", role: "alert" });
-    const sentence = field("Your sentence", this.input);
-    sentence.append(this.limit);
-    panel.replaceChildren(sentence, this.models,
-      h("p", {}, "Press what is to be hidden, up to six places. In the row, arrow keys move."),
-      this.tokens, this.message, this.answers);
-    this.begin();
+    const names = Object.entries(MODELS).map(([name, what]) =>
+      [name, name === WORDS ? what : `${what} (${this.more(name)} more)`]);
+    this.models = choice("BERT reads", names, (name) => this.take(name), WORDS);
+    panel.classList.add("bert");
+    panel.replaceChildren(h("style", {}, SENTENCE_STYLE), this.sentence.node, this.said, this.lists,
+      h("details", {}, h("summary", {}, "More"), this.models, this.message));
+    this.ask = latest(() => this.waitFor(this.answer()));
+    await this.use(this.state.get("model") ?? WORDS);
+    const from = text === START ? START.indexOf(HIDDEN_AT_START) : -1;
+    const places = this.state.get("hide")?.split(".").map(Number)
+      ?? (from < 0 ? [] : [from]);
+    this.sentence.hide(places);
+    await this.ask();
+  }
+
+  /** Read with a model that may have to be fetched. */
+  async use(name) {
+    this.bert = await openModel(name in MODELS ? name : WORDS);
+    this.isWords = this.bert.name === WORDS;
+    this.models.control.value = this.bert.name;
+    // One token stands on either side: the ends of the text, for letters those of a line.
+    this.sentence.readWith(this.bert.tokenizer, {
+      byWord: this.isWords, most: this.bert.maxLength - 2 });
   }
 
   /** Go on with another model; if it cannot be had, with the one before. */
   async take(name) {
     const { control } = this.models;
     control.disabled = true;
-    this.message.textContent = "Loading …";
+    this.message.textContent = "";
     try {
-      Object.assign(this, await getModel(name), { name });
-      this.begin();
+      await this.waitFor(this.use(name));
+      this.change();
     } catch (error) {
       this.message.textContent = error.message;
     }
     control.disabled = false;
-    control.value = this.name;
+    control.value = this.bert.name;
   }
 
-  /** Read the sentence with a model that is new; one place is hidden in the first sentence. */
-  begin() {
-    this.isWords = this.name === WORDS;
-    const most = this.model.maxLength - 2; // one more token stands on either side
-    this.limit.textContent = this.isWords ? `at most ${most} pieces` : `at most ${most} characters`;
-    if (this.isWords) this.input.removeAttribute("maxlength");
-    else {
-      this.input.maxLength = most;
-      this.input.value = this.input.value.slice(0, most);
-    }
-    this.read();
-    const at = this.parts.findLastIndex(({ start }) => start <= HIDDEN_AT_START);
-    if (this.input.value === START) this.toggle(at);
+  /** Answer what the reader changed, and keep it in the address. */
+  change() {
+    const { text, marks } = this.sentence;
+    this.keep({ text, hide: [...marks].join("."),
+      ...(this.isWords ? {} : { model: this.bert.name }) });
+    this.ask();
   }
 
-  /** Take a new sentence; nothing in it is hidden. */
-  read() {
-    const text = this.input.value;
-    this.blanks = new Set();
-    this.message.textContent = this.complaint(text);
-    this.parts = this.message.textContent ? [] : this.cut(text);
-    const about = (i) => ({ "aria-pressed": "false", "aria-label": spoken(this.parts[i].text) });
-    this.row = tokenRow(this.isWords ? "Words and pieces" : "Letters",
-      this.parts.map(({ text: part }) => visible(part)), (i) => this.toggle(i), about);
-    this.tokens.replaceChildren(this.row);
-    this.answer();
-  }
-
-  /** Say why a sentence cannot be read; empty when it can. */
-  complaint(text) {
-    if (this.isWords) {
-      const n = this.tokenizer.encode(text).length;
-      const most = this.model.maxLength - 2;
-      return n > most ? `This model reads at most ${most} pieces; the sentence has ${n}.` : "";
-    }
-    const unknown = this.tokenizer.unknown(text);
-    return unknown.length
-      ? `This model knows no ${unknown.join(" ")}: its 62 characters are those of the plays.` : "";
-  }
-
-  /** Cut a sentence into what can be hidden: texts, their ids and places. */
-  cut(text) {
-    if (!this.isWords) {
-      return this.tokenizer.encode(text).map((id, start) => ({ id, start, text: text[start] }));
-    }
-    return this.tokenizer.encode(text).map(({ id, start }) =>
-      ({ id, start, text: this.tokenizer.tokens[id] }));
-  }
-
-  /** Hide a part, or show it again. */
-  toggle(i) {
-    if (!this.blanks.delete(i)) {
-      if (this.blanks.size === MOST_HIDDEN) return;
-      this.blanks.add(i);
-    }
-    const isHidden = this.blanks.has(i);
-    const shown = this.row.buttons[i];
-    shown.setAttribute("aria-pressed", isHidden);
-    shown.textContent = isHidden ? "▢" : visible(this.parts[i].text);
-    this.answer();
-  }
-
-  /** Run the model once, and show the eight best guesses for every hidden place. */
-  answer() {
-    const places = [...this.blanks].sort((a, b) => a - b);
-    if (!places.length) {
-      this.answers.replaceChildren(h("p", {}, "Nothing is hidden yet."));
+  /** Ask for all hidden places at once; each hidden word is one mask, however many pieces it has. */
+  async answer() {
+    const { parts, read, hidden } = this.sentence;
+    if (!hidden.length) {
+      this.lists.replaceChildren();
+      this.said.textContent = read.length ? "Press a word to hide it from BERT." : "";
       return;
     }
-    const mask = this.tokenizer.id("[MASK]");
-    const inside = this.parts.map(({ id }, i) => (this.blanks.has(i) ? mask : id));
-    const logits = this.model.forward([this.edge("[CLS]"), ...inside, this.edge("[SEP]")]);
-    this.answers.replaceChildren(...places.map((i) =>
-      this.guesses(i, softmax(row(logits, i + 1)))));
+    const { bert, isWords } = this;
+    const asked = read.map((part, i) => (hidden.includes(i) ? { ...part, ids: part.ids.slice(0, 1) } : part));
+    const edge = (special) => (isWords ? bert.tokenizer.id(special) : bert.tokenizer.encode("\n")[0]);
+    const ids = [edge("[CLS]"), ...asked.flatMap((part) => part.ids), edge("[SEP]")];
+    const places = placesOfParts(asked, 1);
+    const found = await bert.ask("guess", ids, hidden.map((i) => places[i][0]));
+    if (parts !== this.sentence.parts) return; // the reader typed on: the next answer follows
+    const guesses = hidden.map((i, n) => ({ part: read[i], place: i,
+      top: best(found[n], N_GUESSES), probs: found[n] }));
+    this.sentence.fill(guesses.map(({ place, top }) => [place, this.name(top[0].id)]));
+    this.lists.replaceChildren(...guesses.map((one) => this.list(one, guesses.length)));
+    this.said.textContent = `BERT expects ${guesses.map(({ top }) =>
+      `“${this.spell(top[0].id)}”`).join(", then ")}.`;
   }
 
-  /** What stands beside a sentence: a special token, or the end of a line where there is none. */
-  edge(special) {
-    return this.isWords ? this.tokenizer.id(special) : this.tokenizer.encode("\n")[0];
+  name(id) {
+    return this.bert.tokenizer.tokens[id];
   }
 
-  guesses(i, probs) {
-    const { tokens } = this.tokenizer;
-    const truth = this.parts[i].id;
-    const rows = best(probs, 8).map(({ id, probability }) => ({
-      text: tokens[id], share: probability, mark: id === truth ? "✓ yours" : undefined }));
-    const cost = `Your “${visible(tokens[truth])}” costs ${bits(probs[truth]).toFixed(1)} bits.`;
-    return h("div", { class: "bert" },
-      h("h3", {}, `Place ${i + 1}`), bars(rows, `Best guesses for place ${i + 1}`), h("p", {}, cost));
+  spell(id) {
+    const name = this.name(id);
+    return name.length === 1 ? spoken(name) : name;
+  }
+
+  /** The likeliest words for one hidden place, and what the reader's own costs. */
+  list({ part, place, top, probs }, n) {
+    const [truth] = part.ids;
+    const isWhole = part.ids.length === 1;
+    const own = part.text.trim() || part.text;
+    const rows = top.map(({ id, probability }) => ({ text: this.name(id), share: probability,
+      mark: isWhole && id === truth ? "✓ yours" : undefined }));
+    const cost = isWhole
+      ? `Your “${visible(own)}” costs ${bits(probs[truth]).toFixed(1)} bits.`
+      : `Your “${own}” is no single word of BERT’s list.`;
+    const name = `Best guesses for place ${place + 1}`;
+    return h("div", {}, ...(n > 1 ? [h("h3", {}, `Place ${place + 1}`)] : []), bars(rows, name),
+      h("p", { class: "note" }, cost));
   }
 }
 

@@ -9,6 +9,7 @@ import { getJson, getModel } from "./ui/files.mjs";
 import { gap, GAME_STYLE, markedRows, quoted, scoreboard } from "./ui/scoreboard.mjs";
 
 const N_SHOWN = 6;
+const DEEPEST = 0.35; // share of the colour in the trace; more would swallow the numbers
 
 /** A GPT that reads a line along with the reader, one character at a time. */
 export class LineReader {
@@ -32,39 +33,47 @@ export class LineReader {
 
 class NextLetter extends Applet {
   static offer = "Continue a line, letter by letter";
+  static room = [415, 463];
 
   async build(panel) {
     const files = [getJson("next_letter.json"), getModel("gpt_chars")];
     [this.data, this.loaded] = await Promise.all(files);
     const { lines } = this.data;
     this.selection = choice("A line from", lines.map(({ source }, i) => [String(i), source]),
-      (value) => this.start(Number(value)), "0");
+      (value) => {
+        this.keep({ line: value });
+        this.start(Number(value));
+      }, "0");
     this.page = h("pre");
-    this.input = h("input", { type: "text", maxlength: TRIES.length, autocomplete: "off",
-      autocapitalize: "none", spellcheck: "false" });
-    this.shower = h("button", { type: "submit", class: "primary" }, "Show the character");
-    const form = h("form", { class: "game",
-      onsubmit: (event) => { event.preventDefault(); this.judge(); } },
-      field("Next character", this.input, "one to three guesses, the surest first"), this.shower);
+    this.input = h("input", { type: "text", maxlength: 1, autocomplete: "off",
+      autocapitalize: "none", spellcheck: "false", oninput: () => this.guess() });
+    this.news = h("p", { role: "status" });
     this.message = h("p", { class: "error", role: "alert" });
-    this.answer = h("div", { class: "result", role: "status" });
+    this.trace = h("ol", { class: "trace", "aria-label": "The characters so far" });
+    this.legend = h("p", { class: "note", hidden: true },
+      "Below each character: your tries (✗: not found), then GPT’s bits.");
+    this.answer = h("div", { class: "gpt" });
     this.sum = h("div", { class: "result" });
-    panel.replaceChildren(h("style", {}, GAME_STYLE), this.selection, this.page, form,
-      h("p", { class: "note" },
-        "Type “ea” to put ½ on e and ¼ on a; a third character gets ⅛, " +
-        "and the rest goes to all. The same one again adds up: “eee” is nearly sure. " +
-        "A space is a character, and capitals count."),
-      this.message, this.answer, this.sum);
-    this.start(0);
+    const missed = cost(sharesOfTries(["?", "?", "?"]), "", this.data.characters.length);
+    panel.replaceChildren(h("style", {}, GAME_STYLE), this.selection, this.page,
+      field("Next character", this.input, `each key is a try: 1, 2 or 3 bits; ${missed.toFixed(1)} `
+        + "after three misses. The space is a character, and capitals count."),
+      this.message, this.news, this.trace, this.legend, this.answer, this.sum);
+    const { control } = this.selection;
+    control.selectedIndex = Math.min(lines.length - 1, Number(this.state.get("line")) || 0);
+    this.start(control.selectedIndex);
   }
 
   start(index) {
     this.line = this.data.lines[index];
     this.known = this.line.start;
+    this.guesses = [];
     this.paid = { reader: [], gpt: [], unigram: [] };
     this.reader = new LineReader(this.loaded, this.line.context + this.line.start);
-    this.input.disabled = this.shower.hidden = false;
-    this.input.value = this.message.textContent = "";
+    this.input.disabled = false;
+    this.input.value = this.message.textContent = this.news.textContent = "";
+    this.legend.hidden = true;
+    this.trace.replaceChildren();
     this.answer.replaceChildren();
     this.sum.replaceChildren();
     this.show();
@@ -79,59 +88,54 @@ class NextLetter extends Applet {
       this.line.context.trimStart(), this.known, ...(this.isOver ? [] : [gap()]));
   }
 
-  /** Take the guesses, show the character, and let the model read it. */
-  judge() {
-    const guesses = Array.from(this.input.value);
-    const unknown = guesses.filter((c) => !this.data.characters.includes(c));
-    this.message.textContent = !guesses.length ? "Type one to three characters first."
-      : unknown.length ? `The plays have no ${unknown.join(" ")}: they use 62 characters.` : "";
-    if (this.message.textContent) return;
-    const { characters, unigram } = this.data;
+  /** Judge a key at once: right, wrong, or wrong for the third time. */
+  guess() {
+    const [typed] = this.input.value;
+    this.input.value = "";
+    if (typed === undefined) return;
+    const isKnown = this.data.characters.includes(typed);
+    this.message.textContent = isKnown ? ""
+      : `The plays have no ${typed}: they use ${this.data.characters.length} characters.`;
+    if (!isKnown || this.guesses.includes(typed)) return;
+    this.guesses.push(typed);
     const truth = this.line.rest[this.paid.reader.length];
-    this.paid.reader.push(cost(sharesOfTries(guesses), truth, characters.length));
+    const nLeft = TRIES.length - this.guesses.length;
+    if (typed === truth || !nLeft) this.settle(truth);
+    else this.news.textContent = `Not ${quoted(typed)}. Tries left: ${nLeft}.`;
+  }
+
+  /** Show the character and its price, and let the model read it. */
+  settle(truth) {
+    const { characters, unigram } = this.data;
+    this.paid.reader.push(cost(sharesOfTries(this.guesses), truth, characters.length));
     this.paid.gpt.push(this.reader.cost(truth));
     this.paid.unigram.push(unigram[characters.indexOf(truth)]);
-    this.reveal(truth, guesses);
+    this.reveal(truth);
+    this.guesses = [];
     this.known += truth;
-    this.input.value = "";
     this.show();
     if (this.isOver) this.finish();
     else this.reader.read(truth);
   }
 
-  reveal(truth, guesses) {
+  reveal(truth) {
     const { tokens } = this.reader.tokenizer;
     const found = best(this.reader.probs, N_SHOWN).map(({ id, probability }) => (
       { text: tokens[id], share: probability }));
     const own = { text: truth, share: this.reader.probs[this.reader.tokenizer.id(truth)] };
     const [mine, model] = [this.paid.reader.at(-1), this.paid.gpt.at(-1)];
-    this.answer.replaceChildren(
-      h("p", {}, "It is ", h("strong", {}, quoted(truth)),
-        `. You pay ${mine.toFixed(1)} bits, GPT ${model.toFixed(1)}.`),
-      h("div", { class: "gpt" }, bars(markedRows(found, own, guesses), "What GPT expected")));
+    const isFound = this.guesses.includes(truth);
+    this.news.textContent = `${isFound ? "Yes, " : "It is "}${quoted(truth)}. You pay `
+      + `${mine.toFixed(1)} bits, GPT ${model.toFixed(1)}.`;
+    this.legend.hidden = false;
+    this.trace.append(step(truth, isFound ? this.guesses.length : "✗", mine, model));
+    this.answer.replaceChildren(bars(markedRows(found, own, this.guesses), "What GPT expected"));
     this.sum.replaceChildren(
       scoreboard("character", [
         { name: "you", bits: this.paid.reader },
         { name: "GPT", bits: this.paid.gpt, paradigm: "gpt" },
         { name: "frequencies", bits: this.paid.unigram },
-      ]), this.history());
-  }
-
-  /** Every character so far with what it cost: the dear ones begin words. */
-  history() {
-    const letters = this.line.rest.slice(0, this.paid.reader.length);
-    const cells = (values) => values.map((value) => h("td", {}, value.toFixed(1)));
-    const table = h("table", { class: "letters" },
-      h("caption", {}, "Bits, character by character"),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "true"), ...[...letters].map((c) =>
-        h("th", { scope: "col", "aria-label": spoken(c) }, visible(c))))),
-      h("tbody", {},
-        h("tr", {}, h("th", { scope: "row" }, "you"), ...cells(this.paid.reader)),
-        h("tr", { class: "gpt" }, h("th", { scope: "row" }, "GPT"), ...cells(this.paid.gpt))));
-    const box = h("div", { class: "scroll", tabindex: "0", role: "region",
-      "aria-label": "Bits, character by character" }, table);
-    requestAnimationFrame(() => { box.scrollLeft = box.scrollWidth; });
-    return box;
+      ]));
   }
 
   finish() {
@@ -141,7 +145,7 @@ class NextLetter extends Applet {
       this.start(next);
       this.input.focus();
     }, { class: "primary" });
-    this.input.disabled = this.shower.hidden = true;
+    this.input.disabled = true;
     const [mine, model] = [mean(this.paid.reader), mean(this.paid.gpt)];
     const winner = mine < model ? "you are cheaper" : "GPT is cheaper";
     this.sum.prepend(h("p", { role: "status" },
@@ -150,6 +154,18 @@ class NextLetter extends Applet {
       h("div", {}, onward));
     onward.focus();
   }
+}
+
+/**
+ * One step of the trace: a character, the reader's tries and GPT's bits below it; the more it cost,
+ * the stronger the colour.
+ */
+function step(character, tries, mine, model) {
+  const cell = (kind, text, bits) =>
+    h("span", { class: kind, style: { "--share": Math.min(DEEPEST, bits / 20) } }, text);
+  const said = `${spoken(character)}: you ${mine.toFixed(1)} bits, GPT ${model.toFixed(1)}`;
+  return h("li", { "aria-label": said }, h("b", {}, visible(character)),
+    cell("you", String(tries), mine), cell("gpt", model.toFixed(1), model));
 }
 
 define("pt-next-letter", NextLetter);

@@ -2,42 +2,56 @@
 /**
  * The training time machine: one model at a few steps of its training, from the stored weights.
  *
- * `data-model` says which: "gpt" writes texts, "bert" fills blanks.
+ * `data-model` says which: "gpt" writes texts, "bert" fills gaps.
  */
+import { attentionOf, direction, habit, topKeys } from "./engine/looking.mjs";
+import { bidirectional, causal } from "./engine/models.mjs";
 import { best, draw } from "./engine/sampling.mjs";
 import { row, softmax } from "./engine/tensors.mjs";
-import { numberOfStep, Writer } from "./engine/writing.mjs";
+import { contextStart, numberOfStep, Reader } from "./engine/writing.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import { bars, button, choice, field, h, slider, spoken, tokenRow, visible } from "./ui/controls.mjs";
+import { bars, button, choice, field, h, percent, slider, spoken, visible } from "./ui/controls.mjs";
+import { onDrag } from "./ui/dragging.mjs";
 import { getJson, getModel } from "./ui/files.mjs";
-import { lossCurve } from "./ui/loss-curve.mjs";
+import { HIDDEN, LOOKED_STYLE, lookedRow } from "./ui/looked-row.mjs";
+import { CURVE_STYLE, lossCurve, nearestPoint } from "./ui/loss-curve.mjs";
 import { matrix } from "./ui/matrix.mjs";
+import { SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
+import { readable } from "./ui/typed.mjs";
 
 const PAUSE = 1200; // milliseconds between two looks
 const N_GUESSES = 3;
 const MOST_HIDDEN = 6;
-const STYLE = `
-.looks { align-items: center; display: flex; flex-wrap: wrap; gap: .5rem .75rem; }
-.looks .field { flex: 3 1 14rem; }
-.curve { height: auto; max-width: 34rem; width: 100%; }
-.strip span { background: color-mix(in srgb, var(--ink) calc(var(--weight) * 60%), transparent); }
-.strip .query { outline: 2px solid; font-weight: 700; }
+const LONGEST = 60; // characters of what a head reads
+const LONGEST_OPENING = 40;
+const MASK_AT_START = 2; // which of the recorded places is the first query
+const STYLE = `${LOOKED_STYLE}${CURVE_STYLE}${SENTENCE_STYLE}
+.looks { align-items: end; display: flex; flex-wrap: wrap; gap: .5rem .75rem; }
+.looks .field { flex: 3 1 12rem; }
 .columns { align-items: start; }
 canvas { display: block; }
+.guesses { display: grid; gap: .75rem 1rem; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); }
+.guesses:empty { display: none; }
+.guesses .bars li { grid-template-columns: 1.2rem 1fr 4rem; }
 `;
 
 /**
- * Continue a prompt.
+ * Continue a prompt; special tokens are never written.
  * @param {object} model A GPT.
  * @param {number[]} prompt Ids.
  * @param {number} nNew Tokens to add.
+ * @param {number} nSpecial How many of the first ids are no text.
  * @param {(probs: Float64Array, n: number) => number} choose Gives the id for step n.
  * @returns {number[]} The new ids.
  */
-export function writeText(model, prompt, nNew, choose) {
-  const writer = new Writer(model, prompt, 0);
-  for (let n = 0; n < nNew; n++) writer.add(choose(writer.probs, n));
-  return writer.path.map(({ id }) => id);
+export function writeText(model, prompt, nNew, nSpecial, choose) {
+  const reader = new Reader(model);
+  const ids = [...prompt];
+  for (let n = 0; n < nNew; n++) {
+    const context = ids.slice(contextStart(ids.length, model.maxLength));
+    ids.push(choose(softmax(reader.scores(context).fill(-Infinity, 0, nSpecial)), n));
+  }
+  return ids.slice(prompt.length);
 }
 
 /**
@@ -51,6 +65,7 @@ export function guessPlace(model, ids, place, maskId) {
 
 class TimeMachine extends Applet {
   static offer = "Travel through the training";
+  static room = [1138, 1722];
 
   async build(panel) {
     this.kind = this.dataset.model;
@@ -60,19 +75,25 @@ class TimeMachine extends Applet {
     this.models = new Map();
     this.at = this.wanted = 0;
     await this.load(0);
-    Object.assign(this, { seed: 1, opening: "", query: this.record.places[2],
-      sentence: this.record.line.trim(), layer: 0, head: 0 });
-    this.blanks = this.kind === "bert" ? new Set(this.record.places.map((i) => i - 1)) : new Set();
+    const { layer, head } = this.record.heads[this.kind];
+    const { state } = this;
+    Object.assign(this, { seed: Number(state.get("seed") ?? 1) || 0, opening: (state.get("opening") ?? "").slice(0, LONGEST_OPENING),
+      query: this.record.places[MASK_AT_START], layer, head,
+      sentence: (state.get("text") ?? this.record.line.trim()).slice(0, LONGEST) });
     panel.classList.add(this.kind);
     this.message = h("p", { class: "error", role: "alert" });
     this.said = h("p", { role: "status" });
-    this.cost = h("p", { class: "note" });
     this.curve = h("div");
-    panel.replaceChildren(h("style", {}, STYLE), this.travel(), this.message,
-      h("div", { class: "columns" }, this.curve, h("div", { class: "stack" }, this.said, this.cost)),
-      this.kind === "gpt" ? this.texts() : this.gaps(), this.attentionPart());
-    if (this.kind === "bert") this.read(this.sentence, this.blanks);
+    onDrag(this.curve, (x) => this.go(nearestPoint(this.points, x)));
+    this.guesses = h("div", { class: "guesses" });
+    const answer = this.kind === "gpt" ? this.texts() : this.gaps();
+    panel.replaceChildren(h("style", {}, STYLE), this.travel(), this.said, this.message,
+      h("div", { class: "columns" }, this.curve, answer), this.guesses, this.attentionPart(),
+      this.storage());
     this.show();
+    const step = this.looks.findIndex((look) => String(look.step) === state.get("step"));
+    if (step >= 0) this.go(step);
+    else this.playOnce(panel);
   }
 
   get model() {
@@ -81,6 +102,11 @@ class TimeMachine extends Applet {
 
   get tokenizer() {
     return this.models.get(this.at).tokenizer;
+  }
+
+  /** The loss at each look. */
+  get points() {
+    return this.looks.map((look) => ({ x: look.step, y: look.bits_float }));
   }
 
   async load(index) {
@@ -94,59 +120,78 @@ class TimeMachine extends Applet {
     this.scrubber = slider("Training step", { min: 0, max: this.looks.length - 1, step: 1, value: 0 },
       (index) => this.go(index), name);
     this.player = button("Play", () => this.play(), { class: "primary" });
-    return h("div", { class: "looks" }, this.player,
-      button("Earlier", () => this.go(this.wanted - 1)),
-      button("Later", () => this.go(this.wanted + 1)), this.scrubber);
+    return h("div", { class: "looks" }, this.player, this.scrubber);
   }
 
   texts() {
     this.drawn = h("pre");
     this.greedy = h("pre");
-    const opening = h("input", { type: "text", maxlength: 40, placeholder: "a new speech",
+    const opening = h("input", { type: "text", maxlength: LONGEST_OPENING, value: this.opening,
+      placeholder: "a new speech",
       oninput: () => this.change({ opening: opening.value }) });
-    const seed = h("input", { type: "number", value: 1, min: 0, max: 999999, step: 1,
+    const seed = h("input", { type: "number", value: this.seed, min: 0, max: 999999, step: 1,
       oninput: () => this.change({ seed: Number(seed.value) || 0 }) });
     return h("div", { class: "stack" },
-      h("div", { class: "row" }, field("Beginning of the text", opening), field("Seed", seed)),
-      h("div", { class: "columns" },
-        h("div", {}, h("h3", {}, "It writes, drawn by the seed"), this.drawn),
-        h("div", {}, h("h3", {}, "It writes, always the likeliest"), this.greedy)));
+      h("h3", {}, "It writes, drawn by the seed"), this.drawn,
+      h("h3", {}, "It writes, always the likeliest"), this.greedy,
+      h("div", { class: "row" }, field("Beginning of the text", opening), field("Seed", seed)));
   }
 
   gaps() {
-    const limit = this.model.maxLength - 2; // a line end stands on either side
-    const input = h("input", { type: "text", value: this.sentence, maxlength: limit,
-      oninput: () => this.change({ sentence: input.value }, () => this.read(input.value, new Set())) });
-    this.letters = h("div");
-    this.guesses = h("div", { class: "columns" });
-    return h("div", { class: "stack" }, field("Your sentence", input, `at most ${limit} characters`),
-      h("p", {}, "Press the letters to hide, up to six; each is guessed with all others shown."),
-      this.letters, this.guesses);
+    this.text = new SentenceRow({ text: this.sentence, mostHidden: MOST_HIDDEN }, () => {
+      this.show();
+      this.remember();
+    });
+    this.text.readWith(this.tokenizer, { byWord: false, most: this.model.maxLength - 2 });
+    const isOwn = this.sentence !== this.record.line.trim();
+    this.text.hide(isOwn ? [] : this.record.places.map((place) => place - 1)); // a line end comes first
+    return h("div", { class: "stack" }, this.text.node,
+      h("p", { class: "note" }, "Press letters to hide them, six at most; each is guessed with all "
+        + "others shown. ✓ is your letter."));
   }
 
   attentionPart() {
     const { n_layers: nLayers, n_heads: nHeads } = this.model.options;
-    const numbers = (n) => Array.from({ length: n }, (_, i) => [String(i), String(i + 1)]);
-    const choices = h("div", { class: "row" },
-      choice("Layer", numbers(nLayers), (value) => this.change({ layer: Number(value) })),
-      choice("Head", numbers(nHeads), (value) => this.change({ head: Number(value) })));
+    const options = Array.from({ length: nLayers * nHeads }, (_, i) => {
+      const [layer, head] = [Math.floor(i / nHeads), i % nHeads];
+      return [`${layer} ${head}`, `layer ${layer + 1}, head ${head + 1}`];
+    });
+    const choices = h("div", { class: "row" }, choice("Head", options, (value) => {
+      const [layer, head] = value.split(" ").map(Number);
+      this.change({ layer, head });
+    }, `${this.layer} ${this.head}`));
     if (this.kind === "gpt") {
-      const input = h("input", { type: "text", value: this.sentence, maxlength: 60,
+      const input = h("input", { type: "text", value: this.sentence, maxlength: LONGEST,
         oninput: () => this.change({ sentence: input.value }) });
       choices.append(field("It reads", input));
     }
     this.picture = h("div");
-    this.strip = h("pre", { class: "strip" });
-    this.looking = h("p", { "aria-live": "polite" });
-    return h("div", { class: "stack" }, h("h3", {}, "Where it looks while it reads"), choices,
-      h("div", { class: "columns" }, this.picture, h("div", { class: "stack" }, this.looking, this.strip)));
+    this.strip = h("div", { class: "looked" });
+    this.lesson = h("p");
+    this.looking = h("p");
+    this.attention = h("div", { class: "columns" }, this.picture,
+      h("div", { class: "stack" }, this.strip, this.looking));
+    return h("div", { class: "stack" }, h("h3", {}, "Where a head looks while it reads"), this.lesson,
+      choices, this.attention);
+  }
+
+  storage() {
+    this.cost = h("p", { class: "note" });
+    return h("details", {}, h("summary", {}, "How the looks are stored"), this.cost);
   }
 
   /** Take new settings and show what they change. */
-  change(settings, andThen = () => {}) {
+  change(settings) {
     Object.assign(this, settings);
-    andThen();
     this.show();
+    this.remember();
+  }
+
+  /** Put what the reader chose into the address. */
+  remember() {
+    const { step } = this.looks[this.at];
+    this.keep(this.kind === "bert" ? { step, text: this.text.text }
+      : { step, text: this.sentence, opening: this.opening, seed: this.seed });
   }
 
   // Travelling
@@ -172,7 +217,21 @@ class TimeMachine extends Applet {
     this.isLoading = false;
     this.scrubber.set(this.at);
     this.show();
+    if (!isPlaying) this.remember();
     if (problem) this.message.textContent = problem;
+  }
+
+  /** Play by itself when it is first seen; who wants no motion sees the end at once. */
+  playOnce(panel) {
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const watcher = new IntersectionObserver((entries) => {
+      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+      watcher.disconnect();
+      if (this.at || this.journey) return; // the reader was faster
+      if (isStill) this.go(this.looks.length - 1, true);
+      else this.play();
+    });
+    watcher.observe(panel);
   }
 
   /** Walk from look to look, or stop walking. */
@@ -201,11 +260,8 @@ class TimeMachine extends Applet {
   // What is shown
 
   show() {
-    const unknown = this.tokenizer.unknown(this.sentence + this.opening);
-    this.message.textContent = unknown.length
-      ? `This model knows no ${unknown.join(" ")}: its 62 characters are those of the plays.` : "";
+    this.message.textContent = "";
     this.showLoss();
-    if (unknown.length) return;
     if (this.kind === "gpt") this.showTexts();
     else this.showGuesses();
     this.showAttention();
@@ -213,13 +269,12 @@ class TimeMachine extends Applet {
 
   showLoss() {
     const { step, bits_float: asTrained, bits_int8: asStored, bytes } = this.looks[this.at];
-    const unit = this.kind === "gpt" ? "bits per character" : "bits per blank";
+    const unit = this.kind === "gpt" ? "bits per character" : "bits per gap";
     const nText = this.tokenizer.tokens.length - this.tokenizer.specials.length;
     this.said.textContent =
       `After ${step.toLocaleString("en")} steps: ${asTrained.toFixed(2)} ${unit} of unseen plays.`;
-    const points = this.looks.map((look) => ({ x: look.step, y: look.bits_float }));
     this.curve.replaceChildren(
-      lossCurve({ points, chosen: this.at, unit, chance: Math.log2(nText) }));
+      lossCurve({ points: this.points, chosen: this.at, unit, chance: Math.log2(nText) }));
     const worst = Math.max(...this.looks.map((look) => Math.abs(look.bits_int8 - look.bits_float)));
     this.cost.textContent = `The weights are stored in 8 bits, ${Math.round(bytes / 1000)} kB a step. ` +
       `Rounded so, this one needs ${asStored.toFixed(3)} bits instead of ${asTrained.toFixed(3)}; ` +
@@ -227,78 +282,87 @@ class TimeMachine extends Applet {
       `One training with one seed; ${this.models.size} of its ${this.looks.length} looks are loaded.`;
   }
 
+  /** Read a text without the characters that the model lacks, and name these. */
+  taken(typed) {
+    const { text, note } = readable(this.tokenizer, typed);
+    if (note) this.message.textContent = note;
+    return text;
+  }
+
   showTexts() {
-    const prompt = this.tokenizer.encode(this.opening || this.record.prompt);
+    const opening = this.taken(this.opening);
+    const prompt = this.tokenizer.encode(opening || this.record.prompt);
     const numberOf = numberOfStep(this.seed);
-    const text = (choose) => this.opening + this.tokenizer.decode(
-      writeText(this.model, prompt, this.record.text_len, choose));
+    const text = (choose) => opening + this.tokenizer.decode(writeText(this.model, prompt,
+      this.record.text_len, this.tokenizer.specials.length, choose));
     this.drawn.textContent = text((probs, n) => draw(probs, numberOf(n)));
     this.greedy.textContent = text((probs) => best(probs, 1)[0].id);
   }
 
-  /** Take a sentence for BERT, with these letters hidden. */
-  read(sentence, blanks) {
-    this.blanks = blanks;
-    const letters = [...visible(sentence)];
-    const write = (shown, i) => {
-      shown.setAttribute("aria-pressed", this.blanks.has(i));
-      shown.textContent = this.blanks.has(i) ? "▢" : letters[i];
-    };
-    this.letterRow = tokenRow("Letters", letters, (i, shown) => {
-      if (!this.blanks.delete(i) && this.blanks.size < MOST_HIDDEN) this.blanks.add(i);
-      write(shown, i);
-      this.show();
-    }, (i) => ({ "aria-label": spoken(sentence[i]) }));
-    this.letterRow.buttons.forEach(write);
-    this.letters.replaceChildren(this.letterRow);
-  }
-
-  get places() {
-    return [...this.blanks].sort((a, b) => a - b).map((i) => i + 1);
-  }
-
   showGuesses() {
-    const ids = this.tokenizer.encode(`\n${this.sentence}\n`);
     const { tokens } = this.tokenizer;
-    const lists = this.places.map((place) => {
-      const probs = guessPlace(this.model, ids, place, this.tokenizer.id("[MASK]"));
-      const rows = best(probs, N_GUESSES).map(({ id, probability }) => ({ text: tokens[id],
-        share: probability, mark: id === ids[place] ? "✓ yours" : undefined }));
-      const around = `${this.sentence.slice(Math.max(0, place - 5), place - 1)}▢` +
-        this.sentence.slice(place, place + 4);
-      return h("div", {}, h("h3", {}, visible(around)), bars(rows, `Guesses for place ${place}`));
+    const letters = this.text.read.map(({ text }) => text);
+    this.ids = this.tokenizer.encode(`\n${letters.join("")}\n`);
+    const answers = [];
+    const lists = this.text.hidden.map((letter) => {
+      const place = letter + 1; // behind the line end
+      const probs = guessPlace(this.model, this.ids, place, this.tokenizer.id("[MASK]"));
+      const found = best(probs, N_GUESSES);
+      answers.push([letter, tokens[found[0].id]]);
+      const rows = found.map(({ id, probability }) => ({ text: tokens[id],
+        share: probability, mark: id === this.ids[place] ? "✓" : undefined }));
+      const around = `${letters.slice(Math.max(0, letter - 4), letter).join("")}${HIDDEN}` +
+        letters.slice(place, place + 4).join("");
+      return h("div", {}, h("h3", { "aria-label": `Place ${place}` }, visible(around)),
+        bars(rows, `Guesses for place ${place}`));
     });
+    this.text.fill(answers);
     this.guesses.replaceChildren(...lists.length ? lists : [h("p", {}, "Nothing is hidden yet.")]);
   }
 
   showAttention() {
-    const ids = this.tokenizer.encode(this.kind === "gpt" ? `\n${this.sentence}` : `\n${this.sentence}\n`);
-    const [hiddenPlace] = this.places;
-    if (hiddenPlace) ids[hiddenPlace] = this.tokenizer.id("[MASK]");
+    const isGPT = this.kind === "gpt";
+    if (isGPT) this.ids = this.tokenizer.encode(`\n${this.taken(this.sentence)}`);
+    const ids = [...this.ids];
+    const [hidden] = isGPT ? [] : this.text.hidden;
+    if (hidden !== undefined) ids[hidden + 1] = this.tokenizer.id("[MASK]");
     const trace = [];
     this.model.forward(ids, { trace });
-    const { data, shape: [, nRows, nColumns] } = trace[this.layer];
-    const weight = (t, s) => data[(this.head * nRows + t) * nColumns + s];
-    const isAllowed = this.kind === "gpt" ? (t, s) => s <= t : undefined;
-    const texts = ids.map((id) => visible(this.tokenizer.tokens[id]).replace("[MASK]", "▢"));
-    const looking = (t) => {
+    const weights = trace[this.layer];
+    const tokens = ids.map((id) => this.tokenizer.tokens[id].replace("[MASK]", HIDDEN));
+    const isAllowed = isGPT ? causal : bidirectional;
+    const strip = lookedRow("The text, with the weights of the chosen letter", tokens, (t) => look(t));
+    const canvas = matrix({ name: `Attention, layer ${this.layer + 1}, head ${this.head + 1}: rows are `
+        + "queries, columns are keys", tokens: tokens.map(visible), isAllowed, colour: "--ink",
+    weight: (t, s) => attentionOf(weights, this.head, t)[s], onpick: (t) => look(t) });
+    const look = (t) => {
       this.query = t;
-      const order = best(texts.map((_, s) => weight(t, s)), 3);
-      const seen = order.map(({ id: s, probability }) =>
-        `“${texts[s]}” at ${s + 1} (${probability.toFixed(2)})`);
-      this.looking.textContent = `Place ${t + 1}, “${texts[t]}”, looks most at ${seen.join(", ")}. ` +
-        "Rows are places that look, columns those looked at; click, or use the arrow keys.";
-      this.strip.replaceChildren(...texts.map((text, s) => h("span",
-        { class: s === t ? "query" : undefined, style: { "--weight": weight(t, s) } }, text)));
+      strip.show(t, attentionOf(weights, this.head, t), (s) => isAllowed(t, s));
+      canvas.redraw(t);
+      const seen = topKeys(weights, this.head, t, 3).map(({ s, share }) =>
+        `“${spoken(tokens[s])}” at ${s + 1} (${share.toFixed(2)})`);
+      this.looking.textContent =
+        `Place ${t + 1}, “${spoken(tokens[t])}”, looks most at ${seen.join(", ")}.`;
     };
-    this.query = Math.min(this.query, nRows - 1);
-    const canvas = matrix({ name: `Attention, layer ${this.layer + 1}, head ${this.head + 1}`,
-      shape: [nRows, nColumns], weight, isAllowed, colour: "--ink", onpick: looking });
-    const hadFocus = this.shadowRoot.activeElement?.localName === "canvas";
+    const held = this.strip.firstElementChild?.buttons.indexOf(this.shadowRoot.activeElement) ?? -1;
     this.picture.replaceChildren(canvas);
-    if (hadFocus) canvas.focus();
-    looking(this.query);
-    requestAnimationFrame(() => canvas.redraw(this.query, this.query));
+    this.strip.replaceChildren(strip);
+    look(Math.min(this.query, ids.length - 1));
+    if (held >= 0) strip.buttons[Math.min(held, ids.length - 1)].focus();
+    this.attention.hidden = ids.length < 3;
+    this.lesson.textContent = this.attention.hidden ? "There is nothing to read: type a few words."
+      : this.learned(habit(weights, this.head));
+  }
+
+  /** Say what the chosen head does now, and of the one that is shown first what it learned. */
+  learned({ words, share }) {
+    const step = this.looks[this.at].step.toLocaleString("en");
+    const now = `After ${step} steps, layer ${this.layer + 1}, head ${this.head + 1} looks `
+      + `${/^\d/.test(words) ? "" : "at "}${words}: ${percent(share)} of its weight.`;
+    const { layer, head, offset, shares } = this.record.heads[this.kind];
+    if (layer !== this.layer || head !== this.head) return now;
+    return `${now} In the whole training, the weight ${direction(offset)} grew from `
+      + `${percent(shares[0])} to ${percent(shares[1])}.`;
   }
 }
 

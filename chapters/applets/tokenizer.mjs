@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 /** The tokeniser playground: your own text, cut in four ways side by side. */
 import { CharTokenizer } from "./engine/characters.mjs";
-import { countBytes, countCharacters, Subwords, wellFormed } from "./engine/subwords.mjs";
+import { countBytes, countCharacters, held, Subwords, wellFormed } from "./engine/subwords.mjs";
 import { byteTokens, characterTokens } from "./engine/units.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import { choice, field, h } from "./ui/controls.mjs";
+import { button, choice, field, h, slider } from "./ui/controls.mjs";
 import { getJson } from "./ui/files.mjs";
 import { CHIP_STYLE, chips, seen } from "./ui/token-chips.mjs";
 import { cutSteps, matchSteps, mergeSteps, STEP_STYLE } from "./ui/word-steps.mjs";
 
 const LONGEST = 300;
+const MOST_SHOWN = 110; // tokens of a row, until a reader asks for all of them
+const OWN = "";
+const STOPS = 24; // of the slider: the number of merges grows by one factor from stop to stop
+const PAUSE = 250; // milliseconds from stop to stop
 const TEXTS = {
   "A rare word, an accent": "The seaman's unhappiness is her unkindness, dear Zoë.",
   "A line of an unseen play": "Life is as tedious as a twice-told tale",
@@ -24,6 +28,7 @@ const TEXTS = {
 const STYLE = `${CHIP_STYLE}${STEP_STYLE}
 h4, .kind { font-size: .95rem; margin: 0; }
 .kind small { color: var(--pst-color-text-muted); font-size: .9em; font-weight: 400; }
+.check { align-self: end; }
 .heard { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; width: 1px; }
 .counts { width: 100%; }
 .counts td, .counts th { padding: .2rem .35rem; }
@@ -39,6 +44,7 @@ h4, .kind { font-size: .95rem; margin: 0; }
 
 class TokenizerPlayground extends Applet {
   static offer = "Cut your own text";
+  static room = [1494, 2236];
 
   async build(panel) {
     const names = ["characters", "bpe", "wordpiece", "unigram"];
@@ -46,11 +52,15 @@ class TokenizerPlayground extends Applet {
     const characters = new CharTokenizer(files[0]);
     const [bpe, wordpiece, unigram] = files.slice(1).map((file) => new Subwords(file));
     Object.assign(this, { bpe, wordpiece, unigram, units: "characters" });
-    this.cutters = { characters: characterCutter(characters), bytes: byteCutter(),
-      bpe: subwordCutter("BPE, of characters", bpe),
-      wordpiece: subwordCutter("WordPiece, BERT's kind", wordpiece),
-      unigram: subwordCutter("Unigram, T5's kind", unigram) };
+    this.cutters = { bpe: subwordCutter("BPE", "It joins characters; GPT-2’s joins bytes, so that "
+      + "nothing is unknown to it.", bpe),
+    wordpiece: subwordCutter("WordPiece", "BERT’s kind. It drops white space.", wordpiece),
+    unigram: subwordCutter("Unigram", "T5’s kind.", unigram),
+    characters: characterCutter(characters), bytes: byteCutter() };
     this.fill(panel);
+    const text = this.state.get("text");
+    if (text !== null) this.input.value = text.slice(0, LONGEST);
+    if (text !== null) this.ready.control.value = OWN;
     this.cut();
     this.chooseLongest();
   }
@@ -60,25 +70,55 @@ class TokenizerPlayground extends Applet {
     this.input = h("textarea", { rows: 2, maxlength: LONGEST, oninput: () => this.typed() });
     this.input.value = first;
     const texts = Object.entries(TEXTS).map(([name, text]) => [text, name]);
-    this.ready = choice("Ready texts", texts, (text) => this.take(text), first);
-    const units = choice("The plain way", [["characters", "characters of the plays"],
-      ["bytes", "bytes (UTF-8)"]], (value) => this.switchUnits(value), "characters");
+    this.ready = choice("Ready texts", [...texts, [OWN, "your own"]], (text) => this.take(text), first);
+    this.units = "characters";
     this.counts = h("div");
     this.news = h("p", { class: "heard", role: "status" });
-    this.rows = h("div", { class: "steps" });
+    this.rows = Object.fromEntries(["bpe", "wordpiece", "unigram", "plain"].map((name) =>
+      [name, h("div", { class: "steps" })]));
     this.steps = h("div", { class: "steps" });
+    this.rest = button("Show all tokens", () => {
+      this.isWhole = true;
+      this.cut();
+      this.choose(this.chosen);
+    });
+    const units = choice("Plain units", [["characters", "characters of the plays"],
+      ["bytes", "bytes (UTF-8)"]], (value) => this.switchUnits(value), "characters");
+    const ids = h("input", { type: "checkbox", onchange: () =>
+      this.shown.classList.toggle("with-ids", ids.checked) });
+    this.shown = h("div", { class: "steps" }, this.rows.bpe, this.vocabulary(), this.rows.wordpiece,
+      this.rows.unigram, this.rows.plain, this.rest);
     panel.replaceChildren(h("style", {}, STYLE),
-      field("Your text", this.input, `at most ${LONGEST} characters`),
-      h("div", { class: "row" }, this.ready, units),
-      this.counts, this.news,
-      h("p", {}, "Under each token stands its id; ␣ is a blank. Press a token to see how its word ",
-        "is cut. In a row, arrow keys move."),
-      this.rows, this.steps);
+      field("Your text", this.input, `at most ${LONGEST} characters`), this.ready, this.shown,
+      this.news, this.steps, this.counts,
+      h("div", { class: "row" }, h("label", { class: "check" }, ids, " Show the ids"), units));
+  }
+
+  /** The slider that takes merges away from BPE, and the button that gives them back in turn. */
+  vocabulary() {
+    const { algorithm } = this.bpe;
+    const merges = (stop) => (stop ? Math.round(algorithm.nMerges ** (stop / STOPS)) : 0);
+    const use = (stop) => {
+      algorithm.nUsed = merges(stop);
+      this.cut();
+      this.choose(this.chosen);
+    };
+    const size = slider("BPE’s vocabulary", { min: 0, max: STOPS, step: 1, value: STOPS }, (stop) => {
+      grower.stop();
+      use(stop);
+    }, (stop) => `${(algorithm.size - algorithm.nUsed + merges(stop)).toLocaleString("en")} tokens`);
+    const grower = stepper(STOPS, PAUSE, (stop) => {
+      size.set(stop);
+      use(stop);
+    });
+    return h("div", { class: "row" }, size, button("Grow it from characters", () => grower.start()));
   }
 
   /** A text was typed: show how the word before the caret is cut. */
   typed() {
-    this.ready.control.selectedIndex = -1;
+    this.ready.control.value = OWN;
+    this.isWhole = false;
+    this.keep({ text: this.input.value });
     this.cut();
     this.choose(Math.max(0, this.input.selectionStart - 1));
   }
@@ -86,8 +126,11 @@ class TokenizerPlayground extends Applet {
   /** Take a ready text. */
   take(text) {
     this.input.value = text;
+    this.isWhole = false;
+    this.keep({ text });
     this.cut();
     this.chooseLongest();
+    if (text === OWN) this.input.focus();
   }
 
   switchUnits(value) {
@@ -96,24 +139,25 @@ class TokenizerPlayground extends Applet {
     this.choose(this.chosen);
   }
 
-  /** Cut the text in four ways, and draw counts and chips. */
+  /** Cut the text in four ways, and draw chips and counts. */
   cut() {
     this.sentence = wellFormed(this.input.value);
-    const names = [this.units, "bpe", "wordpiece", "unigram"];
-    this.results = names.map((name) => {
+    const names = { bpe: "bpe", wordpiece: "wordpiece", unigram: "unigram", plain: this.units };
+    this.results = Object.entries(names).map(([place, name]) => {
       const { title, note, run } = this.cutters[name];
-      return { title, note, tokens: run(this.sentence) };
+      const tokens = run(this.sentence);
+      const shown = this.isWhole ? tokens : tokens.slice(0, MOST_SHOWN);
+      const row = chips(`Tokens of ${title}`, shown, (i) =>
+        this.choose(shown[i].start + leadingBlanks(shown[i].text)));
+      const count = `${tokens.length} token${tokens.length === 1 ? "" : "s"}`;
+      this.rows[place].replaceChildren(h("h3", { class: "kind" }, `${title}: ${count} `,
+        h("small", {}, note)), row);
+      return { title, tokens, shown, row };
     });
+    this.rest.hidden = this.results.every(({ tokens, shown }) => tokens.length === shown.length);
     this.counts.replaceChildren(countTable(this.results, this.sentence));
     this.news.textContent = this.results
-      .map(({ title, tokens }) => `${title.split(",")[0]} ${tokens.length}`)
-      .join(" · ") + " tokens";
-    for (const result of this.results) {
-      result.row = chips(`Tokens of ${result.title}`, result.tokens,
-        (i) => this.choose(result.tokens[i].start + leadingBlanks(result.tokens[i].text)));
-    }
-    this.rows.replaceChildren(...this.results.flatMap(({ title, note, row }) =>
-      [h("h3", { class: "kind" }, title, " ", h("small", {}, note)), row]));
+      .map(({ title, tokens }) => `${title} ${tokens.length}`).join(" · ") + " tokens";
   }
 
   chooseLongest() {
@@ -128,13 +172,14 @@ class TokenizerPlayground extends Applet {
     this.chosen = place;
     const word = wordAt(this.bpe.words(this.sentence), place);
     const plain = wordAt(this.wordpiece.words(this.sentence), place);
-    for (const { tokens, row } of this.results) {
-      tokens.forEach(({ start, text }, i) => {
+    for (const { shown, row } of this.results) {
+      shown.forEach(({ start, text }, i) => {
         const isChosen = word && start < end(word) && start + text.length > word.start;
         row.buttons[i].setAttribute("aria-pressed", Boolean(isChosen));
       });
     }
-    this.steps.replaceChildren(...(word ? this.explain(word.text, plain) : []));
+    this.steps.replaceChildren(...(word ? this.explain(word.text, plain)
+      : [h("p", {}, "Type a text, or take a ready one.")]));
   }
 
   explain(word, plain) {
@@ -149,7 +194,7 @@ class TokenizerPlayground extends Applet {
 
 function characterCutter(tokenizer) {
   const size = tokenizer.tokens.length - tokenizer.specials.length;
-  return { title: "Characters", note: `The ${size} characters of the plays; others have no id.`,
+  return { title: "Characters", note: `The ${size} of the plays; others have no id.`,
     run: (text) => characterTokens(text, tokenizer.ids)
       .map((token) => ({ ...token, isUnknown: token.id === undefined })) };
 }
@@ -159,25 +204,39 @@ function byteCutter() {
     run: (text) => byteTokens(text).map((token) => ({ ...token, isUnknown: false })) };
 }
 
-function subwordCutter(title, subwords) {
-  const size = subwords.size.toLocaleString("en");
-  const dropped = subwords.algorithm.mark ? " It drops white space." : "";
-  return { title, note: `${size} tokens.${dropped}`,
+function subwordCutter(title, note, subwords) {
+  return { title, note,
     run: (text) => subwords.encode(text)
       .map((token) => ({ ...token, isUnknown: token.id === subwords.unknownId })) };
 }
 
-/** A table of how many tokens each cut needs, and how much of the text one of them holds. */
+/** Walk from stop 0 to the last one, with a pause before each; a new start or stop() ends a walk. */
+function stepper(last, pause, show) {
+  let walk = null;
+  return {
+    stop: () => { walk = null; },
+    start: async () => {
+      const own = walk = {};
+      for (let stop = 0; stop <= last && walk === own; stop++) {
+        show(stop);
+        await new Promise((resolve) => { setTimeout(resolve, pause); });
+      }
+    },
+  };
+}
+
+/** A table of what the tokens of each cut hold; what is unknown counts as lost. */
 function countTable(results, text) {
-  const [nCharacters, nBytes] = [countCharacters(text), countBytes(text)];
-  const each = (n, tokens) => (tokens.length ? (n / tokens.length).toFixed(2) : "–");
-  const head = ["", "tokens", "characters per token", "bytes per token", "unknown"];
-  const rows = results.map(({ title, tokens }) => h("tr", {},
-    h("th", { scope: "row" }, title.split(",")[0]),
-    ...[tokens.length, each(nCharacters, tokens), each(nBytes, tokens),
-      tokens.filter(({ isUnknown }) => isUnknown).length].map((value) => h("td", {}, `${value}`))));
+  const each = (value) => (Number.isNaN(value) ? "–" : value.toFixed(2));
+  const head = ["", "tokens", "characters each", "bytes each", "lost"];
+  const rows = results.map(({ title, tokens }) => {
+    const { characters, bytes, lost } = held(tokens, text);
+    return h("tr", {}, h("th", { scope: "row" }, title),
+      ...[tokens.length, each(characters), each(bytes), lost].map((value) => h("td", {}, `${value}`)));
+  });
   return h("table", { class: "counts" },
-    h("caption", {}, `${nCharacters} characters, ${nBytes} bytes`),
+    h("caption", {}, `${countCharacters(text)} characters, ${countBytes(text)} bytes: what a known token `
+      + "holds on average, and how many characters are lost in unknown ones."),
     h("thead", {}, h("tr", {}, ...head.map((name) => (name ? h("th", { scope: "col" }, name)
       : h("td", {}))))),
     h("tbody", {}, ...rows));

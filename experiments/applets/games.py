@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What the three games of the pages ask, and what the models answer (REV-I1, REV-I2, BRT-I2).
 
-Run `python -m experiments.applets.games`. Writes data/applets/: fill_blank.json, twelve sentences
-with one hidden word each and the answers of the book BERT and of two baselines; next_letter.json,
-lines of unseen plays whose rest is guessed letter by letter, and the frequencies of the
-characters (the GPT answers in the page); be_bert.json, the first eight blanks of
-bert_evaluation.json, as Chapter 5 asks them, with the answers of its three readers.
+Run `python -m experiments.applets.games`, with names of files for these alone. Writes
+data/applets/: fill_blank.json, twelve sentences with one hidden word each and the answers of the
+book BERT and of two baselines; next_letter.json, lines of unseen plays whose rest is guessed letter
+by letter, and the frequencies of the characters (the GPT answers in the page); be_bert.json, the
+first eight blanks of bert_evaluation.json, as Chapter 5 asks them, with the answers of its three
+readers and the order in which the page asks them.
 
 The questions are drawn by `questions`.
 """
@@ -14,6 +15,7 @@ import base64
 import json
 import math
 import re
+import sys
 from typing import Any
 
 import torch
@@ -128,6 +130,18 @@ def next_letter() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def worth_of_the_right_side(item: dict[str, Any]) -> float:
+    """Return what BERT, which reads on, saves against GPT, which does not, in bits."""
+    bits: dict[str, float] = item["bits"]
+    return bits["gpt"] - bits["bert"]
+
+
+def order_of_play(items: list[dict[str, Any]]) -> list[int]:
+    """Begin with the gap where the right side buys most; the others stay in their order."""
+    first = max(range(len(items)), key=lambda i: worth_of_the_right_side(items[i]))
+    return [first, *(i for i in range(len(items)) if i != first)]
+
+
 def be_bert() -> dict[str, Any]:
     """Ask the three readers of Chapter 5 about its first eight blanks."""
     (gpt, tokenizer), (bert, _) = load_model("gpt_chars"), load_model("bert_chars")
@@ -156,7 +170,7 @@ def be_bert() -> dict[str, Any]:
     characters = "".join(tokenizer.tokens[len(tokenizer.special_ids) :])
     return {
         "question": "Which character is hidden? The first blanks of bert_evaluation.json",
-        "seed": BERT_SEED, "characters": characters, "items": items,
+        "seed": BERT_SEED, "characters": characters, "order": order_of_play(items), "items": items,
     }  # fmt: skip
 
 
@@ -164,10 +178,10 @@ GAMES = {"fill_blank": fill_blank, "next_letter": next_letter, "be_bert": be_ber
 
 
 def main() -> None:
-    """Ask everything and write the files."""
-    for name, ask in GAMES.items():
+    """Ask everything, or what the command line names, and write the files."""
+    for name in sys.argv[1:] or GAMES:
         clock = Clock()
-        write_run(name, ask(), clock, folder=FOLDER)
+        write_run(name, GAMES[name](), clock, folder=FOLDER)
 
 
 if __name__ == "__main__":

@@ -19,27 +19,22 @@ def find(visit: Visit, name: str) -> Locator:
 
 
 def open_applet(visit: Visit, name: str, *, by_keyboard: bool = False) -> Locator:
-    """Press the button of an applet and wait for its panel.
+    """Come near an applet, which opens by itself, and wait for its panel.
 
     Args:
         visit: An open page.
         name: Of the applet.
-        by_keyboard: Whether to press Enter on the focused button instead of clicking.
+        by_keyboard: Whether to put the focus on the first control of the panel.
 
     Returns:
         The panel, visible.
     """
     applet = find(visit, name)
-    opener = applet.locator("button.open")
-    expect(opener).to_be_visible(timeout=MILLISECONDS)  # or an applet that is broken costs minutes
-    opener.scroll_into_view_if_needed()
-    if by_keyboard:
-        opener.focus()
-        visit.page.keyboard.press("Enter")
-    else:
-        opener.click()
+    applet.scroll_into_view_if_needed()
     panel = applet.locator(".panel")
     expect(panel).to_be_visible(timeout=MILLISECONDS)
+    if by_keyboard:
+        panel.locator("textarea, input, select, button").first.focus()
     return panel
 
 
@@ -54,10 +49,11 @@ def expect_message_without(visit_page: Visitor, page: str, name: str, pattern: s
     """
     visit = visit_page(page, missing=[pattern])
     applet = find(visit, name)
-    applet.locator("button.open").click()
+    applet.scroll_into_view_if_needed()
     note = applet.locator(".note.error")
     expect(note).to_contain_text("could not be loaded", timeout=MILLISECONDS)
     expect(applet.locator(".panel")).to_be_hidden()
+    expect(applet.get_by_role("button", name="Try again")).to_be_visible()
 
 
 def focused_text(page: Page) -> str:

@@ -28,7 +28,8 @@ from pretrain.t5 import T5
 from pretrain_lab.checkpoints import load_model
 
 PAGE = applet_page("attention-explorer")
-SENTENCE = "\nTo be, or not to be, that is the question:\n"
+SENTENCE = "\nTo be, or not to be\n"
+QUERY = 13  # the place, from 1, that is looked at first
 NAMES = ("gpt_chars", "bert_chars", "t5_chars")
 pytestmark = pytest.mark.applet
 
@@ -264,8 +265,9 @@ def test_what_a_head_looks_at(visit: Visitor, width: int, theme: str):
         layer, head = chosen_head(view)
         place, keys = looks_at(view)
         weights = weights_of(model, ids, both_masks(len(ids))[mask])[layer][head, place - 1]
-        assert place == 16
-        assert keys[0][:2] == ("space", -1), "the head that is shown first looks to its left"
+        assert place == QUERY
+        side = {"causal": -1, "bidirectional": 1}[mask]
+        assert keys[0][1] * side > 0, "GPT's first head looks back, BERT's where a GPT cannot look"
         for _, offset, share in keys:
             assert share == pytest.approx(100 * weights[place - 1 + offset], abs=0.6)
     assert opened.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
@@ -289,8 +291,10 @@ def test_by_mouse(visit: Visitor):
 
     panel.get_by_label("Your sentence").fill("My lord, my lord!")
     gpt, bert = views(panel)
-    panel.get_by_role("group", name="Query").locator("button").nth(5).click()
+    gpt.get_by_role("group", name="GPT").locator("button").nth(5).click()
     assert looks_at(gpt)[0] == looks_at(bert)[0] == 6
+    bert.get_by_role("group", name="BERT").locator("button").nth(7).hover()
+    assert looks_at(gpt)[0] == looks_at(bert)[0] == 8
     # A click in the picture: the last row of BERT's. Query 19 of 19.
     canvas = bert.locator("canvas")
     canvas.scroll_into_view_if_needed()
@@ -321,14 +325,11 @@ def test_by_keyboard_alone(visit: Visitor):
     press("Tab")
     for _ in range(3):
         press("ArrowRight")
-    assert focused_text(opened.page) == "comma"
+    assert focused_text(opened.page).startswith("place 4, comma, ")
     press("Enter")
     gpt, bert = views(panel)
     assert looks_at(gpt)[0] == looks_at(bert)[0] == 4
-    for _ in range(3):  # head, mask, picture
-        press("Tab")
-    press("ArrowDown")
-    assert looks_at(gpt)[0] == looks_at(bert)[0] == 5
+    assert focused_text(opened.page).startswith("place 4, comma, looked at ")
 
 
 def test_the_prices_are_shown_and_the_wrong_mask_costs_more(visit: Visitor):
@@ -336,7 +337,7 @@ def test_the_prices_are_shown_and_the_wrong_mask_costs_more(visit: Visitor):
     for view, name in zip(views(panel), NAMES, strict=False):
         line = view.get_by_text("Bits for ")
         expect(line).to_contain_text("under its own mask", timeout=MILLISECONDS)
-        own, other = map(float, re.findall(r"\d+\.\d\d", line.inner_text()))
+        own, other = map(float, re.findall(r"\d+\.\d\d", line.text_content()))
         triangle, square = both_masks(len(SENTENCE)).values()
         expected = [price(name, triangle), price(name, square)]
         if name == "bert_chars":
@@ -355,7 +356,7 @@ def test_t5_is_fetched_when_a_reader_adds_it(visit: Visitor):
     view = panel.locator(".view.t5")
     expect(view.locator("canvas")).to_be_visible(timeout=MILLISECONDS)
     expect(panel.get_by_role("button", name="Add T5’s encoder")).to_have_count(0)
-    panel.locator(".token").nth(5).click()
+    view.locator(".token").nth(5).click()
     for one in panel.locator(".view [role=status]").all():
         expect(one).to_contain_text("at place 6 looks at")
 
@@ -364,7 +365,7 @@ def test_t5_that_cannot_be_had_leaves_the_others(visit: Visitor):
     opened = visit(PAGE, missing=["**/t5_chars.safetensors*"])
     panel = open_applet(opened, "attention-explorer")
     panel.get_by_role("button", name="Add T5’s encoder").click()
-    expect(panel.locator("[role=alert]")).to_contain_text(
+    expect(panel.locator("[role=alert]").last).to_contain_text(
         "could not be loaded", timeout=MILLISECONDS
     )
     expect(panel.locator(".view canvas")).to_have_count(2)
@@ -374,18 +375,57 @@ def test_t5_that_cannot_be_had_leaves_the_others(visit: Visitor):
 def test_another_mask_changes_what_a_head_may_look_at(visit: Visitor):
     panel = open_applet(visit(PAGE), "attention-explorer")
     gpt, bert = views(panel)
-    assert gpt.locator(".line .barred").count() == len(SENTENCE) - 16
-    assert bert.locator(".line .barred").count() == 0
+    assert gpt.locator(".looked .barred").count() == len(SENTENCE) - QUERY
+    assert bert.locator(".looked .barred").count() == 0
+    for view in (gpt, bert):
+        view.get_by_text("Another mask").click()
     gpt.get_by_label("Mask").select_option(label="BERT’s: open")
     bert.get_by_label("Mask").select_option(label="GPT’s: causal")
-    assert gpt.locator(".line .barred").count() == 0
-    assert bert.locator(".line .barred").count() == len(SENTENCE) - 16
+    assert gpt.locator(".looked .barred").count() == 0
+    assert bert.locator(".looked .barred").count() == len(SENTENCE) - QUERY
 
 
-def test_characters_that_the_models_do_not_know_are_named(visit: Visitor):
+def test_characters_that_the_models_do_not_know_are_struck_out(visit: Visitor):
     panel = open_applet(visit(PAGE), "attention-explorer")
-    panel.get_by_label("Your sentence").fill("naïve")
-    expect(panel.locator("[role=alert]")).to_contain_text("know no ï")
+    gpt, _ = views(panel)
+    panel.get_by_label("Your sentence").fill("naïve 7 😀")
+    expect(panel.locator("[role=alert]").last).to_contain_text("Struck out: ï 7 😀.")
+    letters = gpt.locator(".looked .token").all_inner_texts()
+    assert "".join(letters) == "↵nave␣␣↵", "the picture is that of the rest"
+
+
+def test_an_empty_field_shows_no_picture_and_says_so(visit: Visitor):
+    panel = open_applet(visit(PAGE), "attention-explorer")
+    for text in ("", "123"):
+        panel.get_by_label("Your sentence").fill(text)
+        expect(panel.locator("canvas").first).to_be_hidden()
+        expect(panel.locator("[role=alert]").last).to_contain_text("there is nothing to look at")
+    panel.get_by_label("Your sentence").fill("a")
+    expect(panel.locator("canvas").first).to_be_visible()
+    words = panel.get_by_label("Up to 8 words")
+    words.fill("  ")
+    expect(panel.locator("table.grid")).to_be_hidden()
+    expect(panel.locator("[role=alert]").first).to_contain_text("Type a word")
+    words.fill("one two three four five six seven eight nine")
+    expect(panel.locator("table.grid tbody tr")).to_have_count(8)
+    expect(panel.locator("[role=alert]").first).to_contain_text("first 8 of 9 words")
+
+
+def test_a_dot_means_may_attend_in_table_and_picture(visit: Visitor):
+    """Where GPT may not look, its square stays empty; where it may, there is a dot at least."""
+    panel = open_applet(visit(PAGE), "attention-explorer")
+    painted = """(canvas, n) => {
+      const cell = canvas.width / (n + 1), paint = canvas.getContext("2d");
+      return Array.from({ length: n }, (_, t) => Array.from({ length: n }, (__, s) =>
+        paint.getImageData((s + 1.5) * cell, (t + 1.5) * cell, 1, 1).data[3] > 0));
+    }"""
+    n = len(SENTENCE)
+    for view, mask in zip(views(panel), both_masks(n).values(), strict=True):
+        view.locator("canvas").scroll_into_view_if_needed()
+        panel.page.wait_for_timeout(100)
+        assert view.locator("canvas").evaluate(painted, n) == mask.tolist()
+    expect(panel).to_contain_text("A dot means “may attend”")
+    expect(panel.locator("table.grid td", has_text="●")).to_have_count(21)
 
 
 def test_a_missing_model_gives_the_message(visit: Visitor):

@@ -23,7 +23,7 @@ PAGE = applet_page("compute-budget")
 MODULES = "_static/applets/start.js"  # a page so light that it opens at once
 BUDGETS = [10.0**power for power in range(15, 28)]
 UNITS = {"": 1, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-OWN = ("engine/scaling", "ui/scaling-plot", "compute-budget")
+OWN = ("engine/scaling", "ui/scaling-plot", "ui/loss-valley", "compute-budget")
 RUN = """async ([code, given]) => {
   globalThis.ptBook = { root: new URL("./", location).href, version: "" };
   const { getJson } = await import("./ui/files.mjs");
@@ -172,9 +172,11 @@ class TestNumbers:
 
     def test_numbers_are_read_and_written(self, modules: Page):
         texts = ["5.76e23", " 70 billion ", "8E9", "1.4 Trillion", "300", "2.5e3 million"]
-        got = modules.evaluate(RUN, ["given.map(scaling.readNumber)", texts])
-        assert got == pytest.approx([5.76e23, 70e9, 8e9, 1.4e12, 300, 2.5e9])
-        bad = ["", "0", "-3", "1,5", "many", "3 dozen", "1e999", "NaN"]
+        texts += ["1e3", "1,000,000", "24,000", "1 000 000", "1,234.5 million"]
+        got = modules.evaluate(RUN, ["given.map((text) => scaling.readNumber(text))", texts])
+        expected = [5.76e23, 70e9, 8e9, 1.4e12, 300, 2.5e9, 1e3, 1e6, 24e3, 1e6, 1234.5e6]
+        assert got == pytest.approx(expected)
+        bad = ["", "0", "-3", "1,5", "1,5000", "many", "3 dozen", "1e999", "NaN"]
         code = """given.map((text) => { try { scaling.readNumber(text); } catch (error) {
           return error.message; } })"""
         for text, message in zip(bad, modules.evaluate(RUN, [code, bad]), strict=True):
@@ -218,7 +220,7 @@ class TestPanel:
         assert number(table["parameters"][1]) == pytest.approx(n, rel=0.05)
         assert table["loss (nats)"][1] == f"{float(law.loss(n, d)):.3f}"
         expect(panel).to_contain_text("Inside the fitted range, 1e18 to 1e22.")
-        picture = panel.get_by_role("img")
+        picture = panel.locator(".plot")
         expect(picture).to_have_attribute("aria-label", re.compile("You: 1.0e21 FLOPs"))
         for label in ("20 a parameter", "refitted law", "slope 0.73", "fitted here", "you"):
             expect(picture.locator("text", has_text=label)).to_have_count(1)
@@ -255,18 +257,69 @@ class TestPanel:
         expect(panel.get_by_role("alert")).to_contain_text(
             "such as 5.76e23 or 70 billion, got “1,5”"
         )
-        expect(panel.locator("table")).to_have_count(0)
+        expect(panel.locator("table")).to_be_hidden()
         keyboard.press("Control+a")
         keyboard.type("1e20")
         expect(panel.get_by_role("alert")).to_have_text("")
-        expect(panel.locator("table")).to_have_count(1)
+        expect(panel.locator("table")).to_be_visible()
         assert focused_text(visited.page) == ""
+
+    @pytest.mark.parametrize("typed", ["1e3", "70 billion", "1,000,000", "3e27"])
+    def test_a_budget_of_which_the_rules_say_nothing_is_refused(self, visit: Visitor, typed: str):
+        panel = open_applet(visit(PAGE), "compute-budget")
+        panel.get_by_label("or type it").fill(typed)
+        expect(panel.get_by_role("alert")).to_contain_text("Expected 1.0e15 to 1.0e27 FLOPs, got ")
+        expect(panel.get_by_role("img").first).to_be_hidden()
+        panel.get_by_label("What do you know?").select_option("machines")
+        expect(panel.get_by_role("alert")).to_be_empty()
+        panel.get_by_role("textbox", name="Accelerators").fill("1e15")
+        expect(panel.get_by_role("alert")).to_contain_text("Expected 1.0e15 to 1.0e27 FLOPs")
+
+    def test_slider_and_field_agree(self, visit: Visitor):
+        panel = open_applet(visit(PAGE), "compute-budget")
+        panel.get_by_label("or type it").fill("1,000,000,000,000,000,000")
+        slider = panel.get_by_role("slider", name="Budget")
+        expect(slider).to_have_attribute("aria-valuetext", "1.0e18 FLOPs")
+        slider.fill("20.5")
+        expect(panel.get_by_label("or type it")).to_have_value(f"{10**20.5:.1e}".replace("+", ""))
+
+    def test_the_valley_is_walked_by_slider_and_by_mouse(self, visit: Visitor, rules: dict):
+        visited = visit(PAGE)
+        panel = open_applet(visited, "compute-budget")
+        law = law_of(rules)
+        n, _ = best_split(law, 1e21)
+        said = panel.get_by_text("Drag along the valley")
+        expect(said).to_contain_text("0.0 % above the lowest")
+        sizes = panel.get_by_role("slider", name="Parameters")
+        sizes.fill("1")
+        loss, best = (float(law.loss(m, 1e21 / (6 * m))) for m in (10 * n, n))
+        expect(said).to_contain_text(f"the loss is {loss:.3f} nats")
+        expect(said).to_contain_text(f"{100 * (loss / best - 1):.1f} % above the lowest")
+        valley = panel.locator(".valley")
+        valley.scroll_into_view_if_needed()
+        box = valley.bounding_box()
+        middle = box["y"] + box["height"] / 2
+        visited.page.mouse.move(box["x"] + box["width"] * 0.9, middle)
+        visited.page.mouse.down()
+        visited.page.mouse.move(box["x"] + box["width"] * 0.3, middle, steps=4)
+        visited.page.mouse.up()
+        assert float(sizes.input_value()) < -0.5
+        expect(said).not_to_contain_text(f"the loss is {loss:.3f} nats")
+
+    def test_the_budget_is_dragged_in_the_picture_of_the_rules(self, visit: Visitor):
+        visited = visit(PAGE)
+        panel = open_applet(visited, "compute-budget")
+        plot = panel.locator(".plot")
+        plot.scroll_into_view_if_needed()
+        box = plot.bounding_box()
+        visited.page.mouse.click(box["x"] + box["width"] - 2, box["y"] + box["height"] / 2)
+        expect(panel.get_by_label("or type it")).to_have_value("1.0e27")
 
     def test_a_published_model(self, visit: Visitor, rules: dict):
         panel = open_applet(visit(PAGE), "compute-budget")
         panel.get_by_label("What do you know?").select_option("model")
         panel.get_by_label("A published model").select_option(label="Chinchilla")
-        said = panel.locator(".answers > p").first
+        said = panel.locator(".answers > [role=status]").first
         expect(said).to_contain_text("read 20 tokens a parameter")
         panel.get_by_role("textbox", name="Parameters").fill("8e9")
         panel.get_by_role("textbox", name="Tokens").fill("15 trillion")

@@ -8,6 +8,7 @@ import torch
 from applets import SIZES_AND_THEMES, expect_message_without, find, focused_text, open_applet
 from axe import axe_complaints
 from game_facts import PAGES, chapter_rule, game
+from panels import with_modules
 from playwright.sync_api import Locator, expect
 from scipy import stats
 from visiting import Visit, Visitor
@@ -65,6 +66,13 @@ class TestEach:
         expect(panel).to_be_hidden()
 
 
+def guess_words(panel: Locator, guesses: list[str]) -> None:
+    """Type one guess after the other."""
+    for guess in guesses:
+        panel.get_by_label("Your guess").fill(guess)
+        panel.get_by_role("button", name="Guess", exact=True).click()
+
+
 @pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
 def test_twelve_words_by_mouse(visit: Visitor, width: int, theme: str):
     opened = visit(PAGES["fill-blank"], width=width, theme=theme)
@@ -72,15 +80,19 @@ def test_twelve_words_by_mouse(visit: Visitor, width: int, theme: str):
     data = game("fill_blank")
     paid = []
     for number, item in enumerate(data["items"]):
-        guesses = [["king", "zounds"], [item["word"]], ["life", "love", item["word"]]][number % 3]
-        for place, guess in enumerate(guesses):
-            panel.locator("input").nth(place).fill(guess)
-        panel.get_by_role("button", name="Show the word").click()
-        paid.append(tries_cost(guesses, item["word"], data["vocab_size"]))
+        guesses = [["king", "Zounds"], [item["word"]], ["life", "love", item["word"]]][number % 3]
+        guess_words(panel, guesses)
+        if number == 0:
+            tries = panel.locator(".tries li")
+            expect(tries.nth(0)).to_contain_text("Not “king”: it would have cost BERT")
+            expect(tries.nth(1)).to_contain_text("“Zounds”, which is no piece of BERT’s vocabulary")
+        if number % 3 == 0:
+            panel.get_by_role("button", name="Show the word").click()
+        paid.append(tries_cost([guess.lower() for guess in guesses], item["word"],
+                               data["vocab_size"]))  # fmt: skip
         expect(panel.locator("strong")).to_have_text(item["word"])
         expect(panel.locator(".bars li", has_text="true")).to_contain_text(item["word"])
         if number == 0:
-            expect(panel).to_contain_text("“zounds” is no piece of its vocabulary.")
             expect_clean(opened, "fill-blank")
         if number < 11:
             panel.get_by_role("button", name="Next line").click()
@@ -98,16 +110,42 @@ def test_twelve_words_by_mouse(visit: Visitor, width: int, theme: str):
     expect(panel.locator("h3")).to_contain_text("Line 1 of 12")
 
 
+def test_three_misses_show_the_word(visit: Visitor):
+    panel = open_applet(visit(PAGES["fill-blank"]), "fill-blank")
+    data = game("fill_blank")
+    guess_words(panel, ["king", "king", "queen", "duke"])
+    expect(panel.locator("strong")).to_have_text(data["items"][0]["word"])
+    missed = tries_cost(["king", "queen", "duke"], "", data["vocab_size"])
+    assert scores(panel)["you"][0] == pytest.approx(missed, abs=0.051)
+    expect(panel).to_contain_text(f"and {missed:.1f} if you do not find it")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("Don’t", "Not “Don’t”, which is no piece"),
+        ("twice-told", "Not “twice-told”, which is no piece"),
+        ("Zoë", "Not “Zoë”, which is no piece"),
+        ("very good", "Expected one word, got “very good”."),
+        ("7", "Expected one word, got “7”."),
+        ("😀", "Expected one word, got “😀”."),
+        ("", "Type a word first."),
+    ],
+)
+def test_what_is_typed_is_kept_as_it_was_typed(visit: Visitor, typed: str, told: str):
+    panel = open_applet(visit(PAGES["fill-blank"]), "fill-blank")
+    guess_words(panel, [typed])
+    expect(panel).to_contain_text(told)
+    expect(panel.get_by_label("Your guess")).to_have_value(typed)
+
+
 def test_a_word_by_keyboard_alone(visit: Visitor):
     opened = visit(PAGES["fill-blank"])
     panel = open_applet(opened, "fill-blank", by_keyboard=True)
     keyboard = opened.page.keyboard
-    keyboard.type("very good")
-    keyboard.press("Enter")
-    expect(panel.locator("[role=alert]")).to_contain_text("got “very good”")
-    keyboard.press("Control+a")
     keyboard.type("King")
-    keyboard.press("Tab")
+    expect(panel.locator(".gap")).to_have_text("King")
+    keyboard.press("Enter")
     keyboard.type("full")
     keyboard.press("Enter")
     expect(panel.locator("strong")).to_have_text("full")
@@ -116,7 +154,7 @@ def test_a_word_by_keyboard_alone(visit: Visitor):
     keyboard.press("Enter")
     expect(panel.locator("h3")).to_contain_text("Line 2 of 12")
     keyboard.type("hand")
-    expect(panel.locator("input").first).to_have_value("hand")
+    expect(panel.get_by_label("Your guess")).to_have_value("hand")
 
 
 def gpt_bits(line: dict[str, str]) -> list[float]:
@@ -131,23 +169,28 @@ def gpt_bits(line: dict[str, str]) -> list[float]:
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
-def test_a_line_by_mouse_costs_gpt_what_pytorch_says(visit: Visitor, width: int, theme: str):
+def test_each_key_of_a_line_is_judged_at_once(visit: Visitor, width: int, theme: str):
     opened = visit(PAGES["next-letter"], width=width, theme=theme)
     panel = open_applet(opened, "next-letter")
     line = game("next_letter")["lines"][1]
     panel.get_by_label("A line from").select_option("1")
-    paid = []
+    field = panel.get_by_label("Next character")
+    trace = panel.locator(".trace li")
+    paid, tries = [], []
     for number, truth in enumerate(line["rest"]):
-        guesses = [truth * 3, "e" + truth, "xyz"][number % 3]
-        panel.get_by_label("Next character").fill(guesses)
-        panel.get_by_role("button", name="Show the character").click()
-        paid.append(tries_cost(list(guesses), truth, 62))
-        expect(panel.locator("pre")).to_contain_text(line["start"] + line["rest"][: number + 1])
+        wrong = [c for c in "XQZ" if c != truth]
+        guesses = [[truth], [wrong[0], truth], wrong][number % 3]
+        for typed in guesses:
+            field.press_sequentially(typed)
+        paid.append(tries_cost(guesses, truth, 62))
+        tries.append("✗" if truth not in guesses else str(len(guesses)))
+        expect(trace).to_have_count(number + 1)
+        expect(field).to_have_value("")
         if number == 2:
             expect_clean(opened, "next-letter")
-    rows = panel.locator(".letters tbody tr")
-    mine, model = ([float(x) for x in rows.nth(i).locator("td").all_inner_texts()] for i in (0, 1))
-    assert mine == pytest.approx(paid, abs=0.051)
+    model = [float(one) for one in trace.locator(".gpt").all_inner_texts()]
+    assert trace.locator(".you").all_inner_texts() == tries
+    assert "".join(trace.locator("b").all_inner_texts()).replace("␣", " ") == line["rest"]
     assert model == pytest.approx(gpt_bits(line), abs=0.06)
     table = scores(panel)
     assert table["you"][2] == pytest.approx(sum(paid), abs=0.06)
@@ -156,6 +199,7 @@ def test_a_line_by_mouse_costs_gpt_what_pytorch_says(visit: Visitor, width: int,
     expect_clean(opened, "next-letter")
     panel.get_by_role("button", name="Another line").click()
     expect(panel.get_by_label("A line from")).to_have_value("2")
+    expect(trace).to_have_count(0)
 
 
 def test_a_character_by_keyboard_alone(visit: Visitor):
@@ -163,47 +207,46 @@ def test_a_character_by_keyboard_alone(visit: Visitor):
     panel = open_applet(opened, "next-letter", by_keyboard=True)
     keyboard = opened.page.keyboard
     keyboard.press("Tab")
-    keyboard.press("Enter")
-    expect(panel.locator("[role=alert]")).to_have_text("Type one to three characters first.")
     keyboard.type("3")
-    keyboard.press("Enter")
     expect(panel.locator("[role=alert]")).to_contain_text("The plays have no 3")
-    keyboard.press("Backspace")
+    keyboard.type("h")
+    expect(panel.locator("[role=alert]")).to_be_empty()
+    expect(panel.locator("[role=status]").first).to_have_text("Not “h”. Tries left: 2.")
     keyboard.type("hw")
-    keyboard.press("Enter")
-    expect(panel.locator("strong")).to_have_text("“w”")
+    expect(panel.locator("[role=status]").first).to_contain_text("Yes, “w”. You pay 2.0 bits")
     assert scores(panel)["you"][0] == 2.0
-    keyboard.type(" ea")
-    expect(panel.get_by_label("Next character")).to_have_value(" ea")
+    expect(panel.get_by_label("w: you 2.0 bits")).to_have_count(1)
+
+
+def key_of(panel: Locator, name: str, points: int = 0) -> Locator:
+    """Find the key of a character that has some points."""
+    return panel.get_by_role("button", name=f"{name}, {points} points", exact=True)
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
-def test_eight_blanks_by_mouse(visit: Visitor, width: int, theme: str):
+def test_eight_gaps_by_mouse(visit: Visitor, width: int, theme: str):
     opened = visit(PAGES["be-bert"], width=width, theme=theme)
     panel = open_applet(opened, "be-bert")
     my_bits, paid = chapter_rule(), []
-    items = game("be_bert")["items"]
-    for number, item in enumerate(items):
-        panel.get_by_role("button", name="e, 0 points", exact=True).click()
-        panel.get_by_role("button", name="space, 0 points", exact=True).click()
-        panel.get_by_label("Points on “e”").fill("9")
-        panel.get_by_label("Points on “e”").blur()
+    data = game("be_bert")
+    for number, place in enumerate(data["order"]):
+        item = data["items"][place]
+        expect(panel.locator("h3").first).to_contain_text(f"number {place + 1} of the list")
+        for given in range(9):
+            key_of(panel, "e", given).click()
+        key_of(panel, "space").click()
         if number == 0:
-            panel.get_by_label("Points on “e”").fill("40")
-            panel.get_by_label("Points on “e”").blur()
-            expect(panel.get_by_label("Points on “e”")).to_have_value("14")
             expect_clean(opened, "be-bert")
-        points = {"e": 14 if number == 0 else 9, " ": 1}
-        expect(panel).to_contain_text(f"{15 - sum(points.values())} of 15 points left")
+        expect(panel).to_contain_text("5 of 15 points left: e 9, ␣ 1.")
         panel.get_by_role("button", name="Show the character").click()
-        paid.append(my_bits(points, item["truth"]))
+        paid.append(my_bits({"e": 9, " ": 1}, item["truth"]))
         assert scores(panel)["you"][0] == pytest.approx(paid[-1], abs=0.051)
         expect(panel.locator(".bars li", has_text="true")).to_have_count(2)
         if number < 7:
-            panel.get_by_role("button", name="Next blank").click()
+            panel.get_by_role("button", name="Next gap").click()
     table = scores(panel)
     for name, key in (("unigram", "unigram"), ("GPT, left only", "gpt"), ("BERT", "bert")):
-        mean = sum(item["bits"][key] for item in items) / 8
+        mean = sum(item["bits"][key] for item in data["items"]) / 8
         assert table[name][1] == pytest.approx(mean, abs=0.051)
     assert table["you"][1] == pytest.approx(sum(paid) / 8, abs=0.051)
     expect(panel).to_contain_text("95 % interval")
@@ -221,19 +264,45 @@ def test_points_by_keyboard_alone(visit: Visitor):
     assert focused_text(opened.page) == "a, 0 points"
     keyboard.type("eeet")
     keyboard.press("Backspace")
-    expect(panel).to_contain_text("10 of 15 points left")
-    expect(panel.get_by_label("Points on “e”")).to_have_value("3")
+    expect(panel).to_contain_text("10 of 15 points left: ␣ 2, e 3.")
     for _ in range(12):
         keyboard.press("s")
-    expect(panel).to_contain_text("0 of 15 points left")
-    expect(panel.get_by_label("Points on “s”")).to_have_value("10")
-    for _ in range(4):  # the three fields, then the button
-        keyboard.press("Tab")
+    expect(panel).to_contain_text("0 of 15 points left: ␣ 2, e 3, s 10.")
+    keyboard.press("Tab")
     assert focused_text(opened.page) == "Show the character"
     keyboard.press("Enter")
-    assert scores(panel)["you"][0] == pytest.approx(-math.log2((2 + 1 / 62) / 16), abs=0.051)
-    assert focused_text(opened.page) == "Next blank"
+    assert scores(panel)["you"][0] == pytest.approx(-math.log2((3 + 1 / 62) / 16), abs=0.051)
+    assert focused_text(opened.page) == "Next gap"
     keyboard.press("Enter")
-    expect(panel.locator("h3")).to_have_text("Blank 2 of 8")
-    keyboard.press("e")
-    expect(panel).to_contain_text("14 of 15 points left")
+    expect(panel.locator("h3").first).to_contain_text("Gap 2 of 8")
+    keyboard.press("E")
+    expect(panel).to_contain_text("14 of 15 points left: E 1.")
+
+
+def test_capitals_are_behind_a_key(visit: Visitor):
+    panel = open_applet(visit(PAGES["be-bert"]), "be-bert")
+    expect(panel.locator(".keys .token")).to_have_count(1 + 26 + 9)
+    panel.get_by_role("button", name="Capitals").click()
+    key_of(panel, "capital B").click()
+    panel.get_by_role("button", name="Capitals").click()
+    key_of(panel, "b").click()
+    expect(panel).to_contain_text("13 of 15 points left: B 1, b 1.")
+    panel.get_by_role("button", name="Take one back").click()
+    expect(panel).to_contain_text("14 of 15 points left: B 1.")
+
+
+def test_windows_begin_and_end_with_whole_words(visit: Visitor):
+    page = with_modules(visit(PAGES["be-bert"]))
+    cut = page.evaluate(
+        """async (items) => {
+          const { wholeWords } = await use("engine/games");
+          return items.map(wholeWords);
+        }""",
+        game("be_bert")["items"],
+    )
+    for item, whole in zip(game("be_bert")["items"], cut, strict=True):
+        assert whole["left"].startswith("… ")
+        assert whole["right"].endswith(" …")
+        for side, shown in (("left", whole["left"][2:]), ("right", whole["right"][:-2])):
+            assert shown in item[side]
+            assert len(item[side]) - len(shown) < 15

@@ -21,7 +21,6 @@ from playwright.sync_api import Locator, expect
 from visiting import Visit, Visitor
 
 from pretrain.evaluation import cloze_log_probs
-from pretrain.generation import Sampling, generate
 from pretrain_lab.checkpoints import load_quantized
 from pretrain_lab.paths import CHECKPOINTS, data_file
 
@@ -48,21 +47,31 @@ def load(kind: str, step: int) -> tuple[Any, Any]:
 def wait_for(panel: Locator, kind: str, step: int) -> None:
     """Wait until the look of a step is shown, with its recorded loss."""
     bits = next(look["bits"] for look in RECORD[kind]["looks"] if look["step"] == step)
-    unit = {"gpt": "character", "bert": "blank"}[kind]
+    unit = {"gpt": "character", "bert": "gap"}[kind]
     told = f"After {step:,} steps: {bits:.2f} bits per {unit} of unseen plays."
     expect(panel.locator("[role=status]").first).to_have_text(told, timeout=MILLISECONDS)
 
 
+def open_machine(visit: Visitor, kind: str, **how: Any) -> tuple[Visit, Locator]:
+    """Open a time machine for a reader who wants no motion: it stands at the last look."""
+    opened = visit(PAGES[kind], reduced_motion=True, **how)
+    panel = open_applet(opened, "time-machine")
+    wait_for(panel, kind, steps(kind)[-1])
+    return opened, panel
+
+
+def read_aloud(text: str) -> str:
+    """Write what the page shows as the characters that it means."""
+    return text.replace("␣", " ").replace("↵", "\n")
+
+
 def asked_files(visit: Visit) -> list[str]:
-    """Note which stored weights are fetched from now on."""
-    asked: list[str] = []
-
-    def note(request: Any) -> None:
-        if "time_machine/" in request.url:
-            asked.append(request.url.split("time_machine/")[1].split(".")[0])
-
-    visit.page.on("request", note)
-    return asked
+    """List which stored weights were fetched, in order."""
+    return [
+        address.split("time_machine/")[1].split(".")[0]
+        for address in visit.asked
+        if "/time_machine/" in address
+    ]
 
 
 @pytest.mark.parametrize("kind", ["gpt", "bert"])
@@ -91,32 +100,65 @@ def test_scores_of_every_stored_look_are_those_of_pytorch(visit: Visitor, kind: 
         assert torch.equal(logits.argmax(dim=-1), expected.argmax(dim=-1))
 
 
+def write_greedily(model: Any, tokenizer: Any, prompt: str) -> str:
+    """Write the likeliest characters, never a special token."""
+    ids = tokenizer.encode(prompt)[None]
+    n_special = len(tokenizer.special_ids)
+    for _ in range(RECORD["text_len"]):
+        with torch.no_grad():
+            logits = model(ids)[0, -1]
+        logits[:n_special] = -torch.inf
+        ids = torch.cat([ids, logits.argmax()[None, None]], dim=1)
+    text: str = tokenizer.decode(ids[0, len(prompt) :])
+    return text
+
+
 @pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
 def test_gpt_travels_and_writes(visit: Visitor, width: int, theme: str):
-    opened = visit(PAGES["gpt"], width=width, theme=theme)
-    panel = open_applet(opened, "time-machine")
+    opened, panel = open_machine(visit, "gpt", width=width, theme=theme)
     scrubber = panel.get_by_label("Training step")
     for index in (0, 3, 7):
         step = steps("gpt")[index]
         scrubber.fill(str(index))
         wait_for(panel, "gpt", step)
-        model, tokenizer = load("gpt", step)
-        prompt = tokenizer.encode(RECORD["prompt"])[None]
-        ids = generate(model, prompt, RECORD["text_len"], Sampling(greedy=True))[
-            0, len(prompt[0]) :
-        ]
         greedy = panel.locator("pre").nth(1).evaluate("one => one.textContent")
-        assert greedy == tokenizer.decode(ids)
+        assert greedy == write_greedily(*load("gpt", step), RECORD["prompt"])
         marked = f"marked: {RECORD['gpt']['looks'][index]['bits']:.2f} at step {step}"
         expect(panel.locator("svg")).to_have_attribute("aria-label", re.compile(marked))
     assert fits(opened)
     assert axe_complaints(opened.page, "pt-time-machine") == []
 
 
+def test_special_tokens_are_never_written(visit: Visitor):
+    """At the first look a special token is sometimes the likeliest, and is drawn."""
+    page = with_modules(visit(PAGES["gpt"]))
+    written = page.evaluate(
+        """async ([files, text]) => {
+          const { writeText } = await use("time-machine");
+          const { getModel } = await use("ui/files");
+          const found = [];
+          for (const file of files) {
+            const { model, tokenizer } = await getModel(file);
+            const nSpecial = tokenizer.specials.length;
+            const first = (probs) => { // the likeliest of the special ones, were it allowed
+              const p = [...probs];
+              if (p.slice(0, nSpecial).some((one) => one > 0)) return 0;
+              return p.indexOf(Math.max(...p));
+            };
+            found.push(...writeText(model, tokenizer.encode(text), 20, nSpecial, first)
+              .map((id) => id >= nSpecial));
+          }
+          return found;
+        }""",
+        [[f"time_machine/gpt_{step:05d}" for step in steps("gpt")[:2]], "\n\n"],
+    )
+    assert len(written) == 40
+    assert all(written)
+
+
 @pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
 def test_bert_travels_and_guesses(visit: Visitor, width: int, theme: str):
-    opened = visit(PAGES["bert"], width=width, theme=theme)
-    panel = open_applet(opened, "time-machine")
+    opened, panel = open_machine(visit, "bert", width=width, theme=theme)
     for index in (0, 2, 6):
         step = steps("bert")[index]
         panel.get_by_label("Training step").fill(str(index))
@@ -131,32 +173,42 @@ def test_bert_travels_and_guesses(visit: Visitor, width: int, theme: str):
             )  # fmt: skip
             best = int(log_probs[0].argmax())
             first = lists.nth(n).locator("li").first
-            shown = first.locator(".bar-token").inner_text().replace("␣", " ").replace("↵", "\n")
-            assert shown == tokenizer.tokens[best]
+            assert read_aloud(first.locator(".bar-token").inner_text()) == tokenizer.tokens[best]
             share = float(first.locator(".bar-number").inner_text().split(" %")[0])
             assert share == pytest.approx(100 * log_probs[0, best].exp().item(), abs=0.6)
     assert fits(opened)
     assert axe_complaints(opened.page, "pt-time-machine") == []
 
 
-def test_one_file_at_a_time_and_each_once(visit: Visitor):
-    opened = visit(PAGES["gpt"])
-    asked = asked_files(opened)
+def test_files_come_one_at_a_time_and_each_once(visit: Visitor):
+    opened = visit(PAGES["gpt"], reduced_motion=True)
     panel = open_applet(opened, "time-machine")
-    wait_for(panel, "gpt", 0)
-    assert asked == ["gpt_00000"]
-    for name, step in (("Later", 50), ("Later", 150), ("Earlier", 50), ("Later", 150)):
-        panel.get_by_role("button", name=name).click()
+    wait_for(panel, "gpt", 1500)
+    assert asked_files(opened) == ["gpt_00000", "gpt_01500"]
+    for index, step in ((1, 50), (2, 150), (1, 50), (2, 150)):
+        panel.get_by_label("Training step").fill(str(index))
         wait_for(panel, "gpt", step)
-    assert asked == ["gpt_00000", "gpt_00050", "gpt_00150"]
-    expect(panel).to_contain_text("3 of its 8 looks are loaded")
+    assert asked_files(opened) == ["gpt_00000", "gpt_01500", "gpt_00050", "gpt_00150"]
+    panel.get_by_text("How the looks are stored").click()
+    expect(panel).to_contain_text("4 of its 8 looks are loaded")
+
+
+def test_it_plays_by_itself_once(visit: Visitor):
+    opened = visit(PAGES["bert"])
+    panel = open_applet(opened, "time-machine")
+    panel.scroll_into_view_if_needed()
+    wait_for(panel, "bert", 50)
+    expect(panel.get_by_role("button", name="Pause")).to_be_visible()
+    wait_for(panel, "bert", steps("bert")[-1])
+    expect(panel.get_by_role("button", name="Play")).to_be_visible()
+    opened.page.wait_for_timeout(1500)
+    wait_for(panel, "bert", steps("bert")[-1])
 
 
 def test_play_walks_to_the_end_and_pauses(visit: Visitor):
-    opened = visit(PAGES["bert"])
-    panel = open_applet(opened, "time-machine")
-    wait_for(panel, "bert", 0)
+    _, panel = open_machine(visit, "bert")
     panel.get_by_role("button", name="Play").click()
+    wait_for(panel, "bert", 0)
     wait_for(panel, "bert", 50)
     panel.get_by_role("button", name="Pause").click()
     expect(panel.get_by_role("button", name="Play")).to_be_visible()
@@ -165,50 +217,92 @@ def test_play_walks_to_the_end_and_pauses(visit: Visitor):
     panel.get_by_role("button", name="Play").click()
     wait_for(panel, "bert", 1200)
     expect(panel.get_by_role("button", name="Play")).to_be_visible()
-    panel.get_by_role("button", name="Play").click()
-    wait_for(panel, "bert", 0)
+
+
+def test_the_curve_is_dragged(visit: Visitor):
+    opened, panel = open_machine(visit, "gpt")
+    curve = panel.locator("svg.curve")
+    curve.scroll_into_view_if_needed()
+    box = curve.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    opened.page.mouse.move(box["x"] + box["width"] - 2, middle)
+    opened.page.mouse.down()
+    opened.page.mouse.move(box["x"] + 4, middle, steps=3)
+    opened.page.mouse.up()
+    wait_for(panel, "gpt", 0)
+    expect(panel.get_by_label("Training step")).to_have_value("0")
 
 
 def test_by_keyboard_alone(visit: Visitor):
-    opened = visit(PAGES["bert"])
-    panel = open_applet(opened, "time-machine", by_keyboard=True)
+    opened, panel = open_machine(visit, "bert")
     keyboard = opened.page.keyboard
-    for _ in range(4):
-        if focused_text(opened.page) == "Later":
-            break
-        keyboard.press("Tab")
-    keyboard.press("Enter")
-    wait_for(panel, "bert", 50)
+    panel.get_by_role("button", name="Play").focus()
     keyboard.press("Tab")
-    keyboard.press("End")
-    wait_for(panel, "bert", 1200)
+    keyboard.press("Home")
+    wait_for(panel, "bert", 0)
+    keyboard.press("ArrowRight")
+    wait_for(panel, "bert", 50)
     keyboard.press("Tab")
     keyboard.press("Control+a")
     keyboard.type("My lord, go.")
     keyboard.press("Tab")
-    assert focused_text(opened.page) == "capital M"
+    assert focused_text(opened.page).startswith("Place 1, capital M")
     keyboard.press("ArrowRight")
     keyboard.press("Enter")
     expect(panel.locator(".bars")).to_have_count(1)
     for _ in range(10):
         keyboard.press("Tab")
-        if focused_text(opened.page).startswith("Attention"):
+        if focused_text(opened.page).startswith("place 1, "):
             break
-    keyboard.press("Home")
-    before = panel.locator("[aria-live=polite]").inner_text()
-    keyboard.press("ArrowDown")
-    assert panel.locator("[aria-live=polite]").inner_text() != before
+    before = panel.get_by_text("looks most at").inner_text()
+    keyboard.press("ArrowRight")
+    keyboard.press("Enter")
+    assert panel.get_by_text("looks most at").inner_text() != before
+
+
+def test_what_bert_shows_all_follows_the_typed_text(visit: Visitor):
+    """Letters, guesses and attention are those of the same text; what is unknown is struck out."""
+    _, panel = open_machine(visit, "bert")
+    n_marks = panel.locator(".sentence .token[aria-pressed=true]").count()
+    field = panel.get_by_label("Your sentence")
+    field.press("End")
+    field.press_sequentially(" ä9")
+    expect(panel.locator(".sentence .unread")).to_have_count(2)
+    assert panel.locator(".sentence .token[aria-pressed=true]").count() == n_marks, "marks stay"
+    read = "".join(panel.locator(".looked .token").all_inner_texts())
+    assert (
+        read
+        == "↵"
+        + "".join(
+            "▢" if place == RECORD["places"][0] else c
+            for place, c in enumerate(LINE.strip() + " ", start=1)
+        ).replace(" ", "␣")
+        + "↵"
+    )
+    field.fill("")
+    expect(panel).to_contain_text("There is nothing to read: type a few words.")
+    expect(panel.locator("canvas")).to_be_hidden()
+
+
+def test_the_head_that_is_shown_first_is_the_one_that_learned(visit: Visitor):
+    for kind in ("gpt", "bert"):
+        _, panel = open_machine(visit, kind)
+        shown = json.loads(data_file("applets", "time_machine.json").read_text("utf-8"))["heads"]
+        layer, head = shown[kind]["layer"], shown[kind]["head"]
+        expect(panel.get_by_role("combobox", name="Head")).to_have_value(f"{layer} {head}")
+        before, after = (f"{100 * share:.0f}" for share in shown[kind]["shares"])
+        expect(panel).to_contain_text(
+            re.compile(rf"1 to the left grew from {before}(\.\d)? % to {after} %")
+        )
 
 
 @pytest.mark.parametrize("kind", ["gpt", "bert"])
 def test_attention_is_that_of_the_weights(visit: Visitor, kind: str):
     """The sentence that is told names the true three largest weights of a chosen head."""
-    opened = visit(PAGES[kind])
-    panel = open_applet(opened, "time-machine")
+    _, panel = open_machine(visit, kind)
     panel.get_by_label("Training step").fill("4")
     wait_for(panel, kind, steps(kind)[4])
-    panel.locator("select").nth(0).select_option(index=1)
-    panel.locator("select").nth(1).select_option(index=2)
+    panel.get_by_role("combobox", name="Head").select_option("1 2")
     model, tokenizer = load(kind, steps(kind)[4])
     ids = tokenizer.encode(LINE if kind == "bert" else LINE.rstrip("\n"))
     if kind == "bert":
@@ -216,7 +310,7 @@ def test_attention_is_that_of_the_weights(visit: Visitor, kind: str):
     weights = head_weights(model, ids, layer=1, head=2)
     place = RECORD["places"][2]
     expected = weights[place].topk(3)
-    told = panel.locator("[aria-live=polite]").inner_text()
+    told = panel.get_by_text("looks most at").inner_text()
     assert told.startswith(f"Place {place + 1}, “g”, looks most at ")
     for s, weight in zip(expected.indices.tolist(), expected.values.tolist(), strict=True):
         assert f"at {s + 1} ({weight:.2f})" in told
@@ -241,9 +335,7 @@ def head_weights(model: Any, ids: torch.Tensor, *, layer: int, head: int) -> tor
 
 
 def test_the_seed_and_the_beginning_decide_the_drawn_text(visit: Visitor):
-    panel = open_applet(visit(PAGES["gpt"]), "time-machine")
-    panel.get_by_label("Training step").fill("7")
-    wait_for(panel, "gpt", 1500)
+    _, panel = open_machine(visit, "gpt")
     drawn = panel.locator("pre").first
     texts = []
     for seed in ("1", "2", "1"):
@@ -253,16 +345,22 @@ def test_the_seed_and_the_beginning_decide_the_drawn_text(visit: Visitor):
     assert len(texts[0]) == RECORD["text_len"]
     panel.get_by_label("Beginning of the text").fill("ROMEO:")
     assert drawn.evaluate("one => one.textContent").startswith("ROMEO:")
-    panel.get_by_label("Beginning of the text").fill("100")
-    expect(panel.get_by_role("alert")).to_contain_text("knows no 1 0")
+    panel.get_by_label("Beginning of the text").fill("10 KING")
+    expect(panel.get_by_role("alert")).to_contain_text("Struck out: 1 0.")
+    assert drawn.evaluate("one => one.textContent").startswith(" KING")
+    panel.get_by_label("Beginning of the text").fill("")
+    panel.get_by_label("It reads").fill("4 go")
+    expect(panel.get_by_role("alert")).to_contain_text("Struck out: 4.")
+    assert "".join(panel.locator(".looked .token").all_inner_texts()) == "↵␣go"
 
 
 def test_a_look_that_cannot_be_had_is_told_and_the_last_one_stays(visit: Visitor):
-    opened = visit(PAGES["gpt"], missing=["**/gpt_00150.safetensors*"])
+    opened = visit(PAGES["gpt"], missing=["**/gpt_00150.safetensors*"], reduced_motion=True)
     panel = open_applet(opened, "time-machine")
-    panel.get_by_role("button", name="Later").click()
+    wait_for(panel, "gpt", 1500)
+    panel.get_by_label("Training step").fill("1")
     wait_for(panel, "gpt", 50)
-    panel.get_by_role("button", name="Later").click()
+    panel.get_by_label("Training step").fill("2")
     expect(panel.get_by_role("alert")).to_contain_text("could not be loaded", timeout=MILLISECONDS)
     wait_for(panel, "gpt", 50)
     expect(panel.get_by_label("Training step")).to_have_value("1")

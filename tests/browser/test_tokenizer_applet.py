@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The tokenisers of the page give the ids of the library, and the playground shows them."""
 
+import json
 import math
 import re
 from functools import cache
@@ -18,6 +19,7 @@ from axe import axe_complaints
 from chapter_places import applet_page
 from playwright.sync_api import Locator, Page, expect
 from token_strings import token_strings
+from tokenizers import Tokenizer
 from visiting import Visitor
 
 from pretrain_lab.checkpoints import load_model
@@ -26,6 +28,7 @@ from pretrain_lab.tokenizers.subwords import SubwordTokenizer, load_tokenizer
 pytestmark = pytest.mark.applet
 PAGE = applet_page("tokenizer")
 KINDS = ("bpe", "wordpiece", "unigram")
+TITLES = dict(zip(("BPE", "WordPiece", "Unigram"), KINDS, strict=True))
 N_STRINGS = 2_400
 WORD = "h3:not(.kind)"  # how a word is cut
 TABLES_FIT = """(panel) => [...panel.querySelectorAll("table")].every((table) =>
@@ -175,18 +178,47 @@ def chips_in_python(name: str, text: str) -> list[str]:
 
 
 def counts_in_python(text: str) -> list[list[object]]:
-    """Give the table of counts, from Python; numbers as the page rounds them."""
+    """Give the table of counts, from Python; numbers as the page rounds them.
+
+    An unknown token holds nothing. WordPiece drops white space, which goes with the token after it.
+    """
     _, characters = load_model("gpt_chars")
-    lost = sum(c not in characters.tokens for c in text)
-    rows = [["Characters", len(text), lost]]
-    for title, name in zip(("BPE", "WordPiece", "Unigram"), KINDS, strict=True):
-        ids = tokenizer(name).encode(text).tolist()
-        rows.append([title, len(ids), ids.count(tokenizer(name).unk_id)])
-    sizes = len(text), len(text.encode())
-    return [
-        [title, n, *(pytest.approx(size / n, abs=0.0051) for size in sizes), unknown]
-        for title, n, unknown in rows
-    ]
+    cuts = {title: pieces_in_python(name, text) for title, name in TITLES.items()}
+    cuts["Characters"] = [(c, c, c not in characters.tokens) for c in text]
+    rows: list[list[object]] = []
+    for title, pieces in cuts.items():
+        known = [with_space for with_space, _, is_unknown in pieces if not is_unknown]
+        sizes: list[object] = ["–", "–"]
+        if known:
+            whole = "".join(known)
+            sizes = [pytest.approx(n / len(known), abs=0.0051)
+                     for n in (len(whole), len(whole.encode()))]  # fmt: skip
+        lost = sum(len(piece) for _, piece, is_unknown in pieces if is_unknown)
+        rows.append([title, len(pieces), *sizes, lost])
+    return rows
+
+
+def library(name: str, n_merges: int | None = None) -> Tokenizer:
+    """Give a vocabulary to the library, without special tokens, or with the first merges alone."""
+    state = tokenizer(name).to_dict()
+    state["added_tokens"] = []
+    if n_merges is not None:
+        made = [a + b for a, b in map(tuple, state["model"]["merges"])]
+        dropped = set(made[n_merges:]) - set(made[:n_merges])
+        state["model"]["merges"] = state["model"]["merges"][:n_merges]
+        vocab = state["model"]["vocab"]
+        state["model"]["vocab"] = {one: i for one, i in vocab.items() if one not in dropped}
+    return Tokenizer.from_str(json.dumps(state))
+
+
+def pieces_in_python(name: str, text: str) -> list[tuple[str, str, bool]]:
+    """Cut a text with the library: each piece with what was dropped before it, alone, unknown?"""
+    found = library(name).encode(text, add_special_tokens=False)
+    pieces, end = [], 0
+    for i, (begin, stop) in zip(found.ids, found.offsets, strict=True):
+        pieces.append((text[end:stop], text[begin:stop], i == tokenizer(name).unk_id))
+        end = stop
+    return pieces
 
 
 def counts_of(panel: Locator) -> list[list[object]]:
@@ -200,12 +232,14 @@ def counts_of(panel: Locator) -> list[list[object]]:
 def test_it_opens_with_counts_chips_and_a_word(visit: Visitor, width: int, theme: str):
     visited = visit(PAGE, width=width, theme=theme)
     panel = open_applet(visited, "tokenizer")
+    expect(panel.locator(".chip small").first).to_be_hidden()
+    panel.get_by_label("Show the ids").check()
     assert counts_of(panel) == counts_in_python(START)
-    for title, name in (("BPE, of characters", "bpe"), ("Unigram, T5's kind", "unigram")):
+    for title, name in (("BPE", "bpe"), ("Unigram", "unigram")):
         expected = [chip.replace("[UNK]|", "ë|[UNK] ") for chip in chips_in_python(name, START)]
         assert texts_of(panel, title) == expected
     expected = chips_in_python("wordpiece", START)
-    assert texts_of(panel, "WordPiece, BERT's kind") == [
+    assert texts_of(panel, "WordPiece") == [
         chip.replace("[UNK]|", "Zoë|[UNK] ") for chip in expected
     ]
     expect(panel.locator(WORD)).to_have_text("How “␣unhappiness” is cut")
@@ -237,7 +271,7 @@ def test_a_pressed_token_chooses_its_word_in_every_row(visit: Visitor):
     panel.get_by_role("group", name="Tokens of WordPiece").locator(".chip").nth(1).click()
     expect(panel.locator(WORD)).to_have_text("How “␣seaman” is cut")
     pressed = panel.locator(".chip[aria-pressed=true] > span:first-child").all_inner_texts()
-    assert "".join(pressed) == "␣seaman␣seamansea##man␣seaman"
+    assert "".join(pressed) == "␣seamansea##man␣seaman␣seaman"
     log_probs = dict(tokenizer("unigram").to_dict()["model"]["vocab"])
     score = sum(log_probs[piece] for piece in tokenizer("unigram").split(" seaman"))
     likeliest = panel.locator(".thirds .steps").last
@@ -257,18 +291,16 @@ def test_a_text_of_ones_own_by_keyboard_alone(visit: Visitor):
     assert counts_of(panel) == counts_in_python("O melancholy 日本")
     expect(panel.locator(WORD)).to_have_text("How “␣日本” is cut")
     expect(panel.locator(".thirds")).to_contain_text("the whole word becomes [UNK]")
-    for _ in range(3):
+    for _ in range(2):
         keyboard.press("Tab")
-    assert focused_text(visited.page) == "capital O, 26"
-    keyboard.press("Tab")
     assert focused_text(visited.page).startswith("capital O, ")
     keyboard.press("ArrowRight")
     keyboard.press("Enter")
     expect(panel.locator(WORD)).to_have_text("How “␣melancholy” is cut")
-    expect(panel.get_by_role("status").first).to_have_text(
-        re.compile(r"^Characters 15 · BPE \d+ · WordPiece \d+ · Unigram \d+ tokens$")
+    expect(panel.locator(".heard")).to_have_text(
+        re.compile(r"^BPE \d+ · WordPiece \d+ · Unigram \d+ · Characters 15 tokens$")
     )
-    for _ in range(3):
+    for _ in range(6):  # slider, button, three rows of tokens, merges
         keyboard.press("Tab")
     assert "Merges done" in panel.locator(".thirds label").first.inner_text()
     keyboard.press("ArrowRight")
@@ -279,13 +311,77 @@ def test_bytes_write_everything(visit: Visitor):
     panel = open_applet(visit(PAGE), "tokenizer")
     panel.get_by_label("Ready texts").select_option(label="Chinese")
     text = panel.get_by_label("Your text").input_value()
-    unknown = counts_of(panel)[0]
-    assert unknown[1] == unknown[-1] == len(text), "no character of it is in the plays"
-    panel.get_by_label("The plain way").select_option("bytes")
+    assert counts_of(panel)[-1] == ["Characters", len(text), "–", "–", len(text)]
+    panel.get_by_label("Plain units").select_option("bytes")
     encoded = text.encode()
     ratio = pytest.approx(len(text) / len(encoded), abs=0.0051)
-    assert counts_of(panel)[0] == ["Bytes", len(encoded), ratio, 1, 0]
+    assert counts_of(panel)[-1] == ["Bytes", len(encoded), ratio, 1, 0]
+    panel.get_by_label("Show the ids").check()
     assert texts_of(panel, "Bytes") == [f"\\x{one:x}|{one}" for one in encoded]
+
+
+def test_unknown_tokens_are_no_compression(visit: Visitor):
+    panel = open_applet(visit(PAGE), "tokenizer")
+    box = panel.get_by_label("Your text")
+    box.fill("παρακαλώ θέλω")
+    rows = {row[0]: row for row in counts_of(panel)}
+    assert rows["WordPiece"] == ["WordPiece", 2, "–", "–", len("παρακαλώθέλω")]
+    box.fill("the the παρακαλώ")
+    rows = {row[0]: row for row in counts_of(panel)}
+    assert rows["WordPiece"] == ["WordPiece", 3, 3.5, 3.5, len("παρακαλώ")]
+
+
+def test_long_texts_show_whole_rows_and_a_button_for_the_rest(visit: Visitor):
+    visited = visit(PAGE, width=390)
+    panel = open_applet(visited, "tokenizer")
+    text = "the quick brown fox " * 300
+    box = panel.get_by_label("Your text")
+    box.fill(text)
+    row = panel.get_by_role("group", name="Tokens of Characters")
+    cut = """(row) => { const bottom = row.getBoundingClientRect().bottom;
+      return [...row.children].every((key) => key.getBoundingClientRect().bottom <= bottom + 1)
+        && row.scrollHeight <= row.clientHeight + 1; }"""
+    assert row.evaluate(cut), "no key is cut"
+    n_shown = row.locator(".chip").count()
+    panel.get_by_role("button", name="Show all tokens").click()
+    assert n_shown < row.locator(".chip").count() <= len(box.input_value())
+    assert row.evaluate(cut)
+    expect(panel.get_by_role("button", name="Show all tokens")).to_be_hidden()
+    assert counts_of(panel)[-1][1] == len(box.input_value())
+    assert visited.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+def test_a_smaller_vocabulary_uses_the_first_merges_alone(visit: Visitor):
+    panel = open_applet(visit(PAGE), "tokenizer")
+    size = panel.get_by_role("slider", name="BPE’s vocabulary")
+    row = panel.get_by_role("group", name="Tokens of BPE")
+    size.fill("0")
+    shown = [one.replace("␣", " ") for one in row.locator(".chip > span").all_inner_texts()]
+    assert shown == list(START), "without a merge, characters are left"
+    model = tokenizer("bpe").to_dict()["model"]
+    counts = []
+    for stop in (0, 6, 12, 18, 24):
+        size.fill(str(stop))
+        n_merges = round(len(model["merges"]) ** (stop / 24)) if stop else 0
+        n_ids = len(model["vocab"]) - len(model["merges"]) + n_merges
+        expect(size).to_have_attribute("aria-valuetext", f"{n_ids:,} tokens")
+        expected = library("bpe", n_merges).encode(START, add_special_tokens=False)
+        counts.append(row.locator(".chip").count())
+        assert counts[-1] == len(expected.ids)
+    assert counts == sorted(counts, reverse=True)
+    panel.get_by_role("button", name="Grow it").click()
+    expect(size).to_have_value(re.compile("^[1-9]$"))
+    size.fill("20")
+    visited_after = row.locator(".chip").count()
+    panel.page.wait_for_timeout(600)
+    assert row.locator(".chip").count() == visited_after, "a hand on the slider ends the growth"
+
+
+def test_typing_leaves_the_name_of_no_ready_text(visit: Visitor):
+    panel = open_applet(visit(PAGE), "tokenizer")
+    panel.get_by_label("Your text").fill("mine")
+    ready = panel.get_by_label("Ready texts")
+    assert ready.evaluate("(one) => one.selectedOptions[0].text") == "your own"
 
 
 @pytest.mark.parametrize("name", ["German", "Greek", "Numbers", "Emoji", "Code"])
@@ -303,6 +399,7 @@ def test_an_empty_text_and_invisible_characters(visit: Visitor):
     box.fill("")
     assert {row[1] for row in counts_of(panel)} == {0}
     expect(panel.locator(WORD)).to_have_count(0)
+    expect(panel).to_contain_text("Type a text, or take a ready one.")
     box.fill("a\u200db \u0301\t[MASK]")
     assert counts_of(panel) == counts_in_python("a\u200db \u0301\t[MASK]")
     shown = "".join(panel.locator(".chip > span:first-child").all_inner_texts())

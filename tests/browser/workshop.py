@@ -28,7 +28,7 @@ PACK = """globalThis.pack = ({data, shape}) => {
 globalThis.models = new Map();
 globalThis.load = async (file) => {
   if (!models.has(file)) {
-    const { readModel } = await import("/ui/files.mjs");
+    const { readModel } = await import("/engine/checkpoint.mjs");
     models.set(file, readModel(await (await fetch(file)).arrayBuffer()));
   }
   return models.get(file);

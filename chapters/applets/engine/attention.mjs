@@ -53,6 +53,22 @@ function dot(query, t, key, s, first, length) {
 }
 
 /**
+ * Where one query looks.
+ * @param weights (H, T, S), of one layer.
+ * @param {number} t Query.
+ * @returns {Float64Array} S weights, the mean over heads.
+ */
+export function meanOverHeads(weights, t) {
+  const [nHeads, nQueries, nKeys] = weights.shape;
+  const mean = new Float64Array(nKeys);
+  for (let h = 0; h < nHeads; h++) {
+    const start = (h * nQueries + t) * nKeys;
+    for (let s = 0; s < nKeys; s++) mean[s] += weights.data[start + s] / nHeads;
+  }
+  return mean;
+}
+
+/**
  * Turn each pair of channels of every head, i and i + K/2, by the position times 10000^(-2i/K).
  * @param x Queries or keys, (T, H K).
  * @param {number} nHeads H.

@@ -20,6 +20,14 @@ export class BPE {
     this.ids = new Map(Object.entries(vocab));
     this.ranks = new Map(merges.map((pair, rank) => [key(...pair), rank]));
     this.unknownId = vocab[unknown];
+    this.nMerges = merges.length;
+    /** How many merges are used, the earliest first: a smaller vocabulary is a beginning of this. */
+    this.nUsed = merges.length;
+  }
+
+  /** Number of ids with the merges that are used. */
+  get size() {
+    return this.ids.size - this.nMerges + this.nUsed;
   }
 
   /**
@@ -45,7 +53,7 @@ export class BPE {
     const found = [];
     for (let at = 0; at + 1 < symbols.length; at++) {
       const rank = this.ranks.get(key(symbols[at], symbols[at + 1]));
-      if (rank !== undefined) found.push({ at, rank });
+      if (rank < this.nUsed) found.push({ at, rank });
     }
     return found.sort((a, b) => a.rank - b.rank || a.at - b.at);
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /** The tokeniser of the character models: one id for each character, special tokens in front. */
+import { characterTokens } from "./units.mjs";
+
 export class CharTokenizer {
   /** @param {{specials: string[], characters: string[]}} state As Python's `to_dict` gives it. */
   constructor({ specials, characters }) {
@@ -34,6 +36,16 @@ export class CharTokenizer {
       throw new Error(`These models do not know ${unknown.map((c) => `“${c}”`).join(", ")}.`);
     }
     return Array.from(text, (c) => this.ids.get(c));
+  }
+
+  /**
+   * Cut a text of any kind into pieces.
+   * @param {string} text
+   * @returns {{text: string, start: number, id: number|undefined}[]} Each character and its place in
+   *   UTF-16 units; without id: not on the list.
+   */
+  pieces(text) {
+    return characterTokens(text, this.ids);
   }
 
   /** The text of ids; special tokens are written as they are called. */

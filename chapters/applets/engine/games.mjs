@@ -25,16 +25,36 @@ export function sharesOfTries(guesses) {
 }
 
 /**
- * Read what a reader typed into the fields.
- * @param {string[]} texts
- * @returns {string[]} Words in small letters; "" where nothing was typed.
- * @throws {RangeError} Something is not one word of letters.
+ * Read a word that a reader typed.
+ * @param {string} typed
+ * @returns {{shown: string, word: string}} As it was typed, and as the vocabulary would have it.
+ * @throws {RangeError} It is not one word.
  */
-export function readGuesses(texts) {
-  const words = texts.map((text) => text.trim().toLowerCase());
-  const wrong = words.find((word) => word && !/^[a-z]+$/.test(word));
-  if (wrong) throw new RangeError(`Expected one word of the letters a to z, got “${wrong}”.`);
-  return words;
+export function readWord(typed) {
+  const shown = typed.trim();
+  if (!/^\p{L}[\p{L}\p{M}'’-]*$/u.test(shown)) {
+    throw new RangeError(shown ? `Expected one word, got “${shown}”.` : "Type a word first.");
+  }
+  return { shown, word: shown.toLowerCase().replaceAll("’", "'") };
+}
+
+/**
+ * Say how sure somebody is who pays so many bits: as one who picks from so many things alike.
+ * @param {number} bits
+ * @returns {string} Such as "one in 4.0".
+ */
+export function oneIn(bits) {
+  const count = 2 ** bits;
+  return `one in ${count < 9.95 ? count.toFixed(1) : Math.round(count).toLocaleString("en")}`;
+}
+
+/**
+ * Leave out the halves of words at both ends of a window of text.
+ * @param {{left: string, right: string}} window
+ * @returns {{left: string, right: string}} With an ellipsis where something went.
+ */
+export function wholeWords({ left, right }) {
+  return { left: left.replace(/^\S*\s/, "… "), right: right.replace(/\s\S*$/, " …") };
 }
 
 /**

@@ -8,8 +8,8 @@
  * sentinel for each gap, and itself says where the gap ends. The Python forms are in
  * `pretrain_lab.scoring`, `pretrain.evaluation` and `pretrain.generation`.
  */
-import { KeyValueCache } from "./attention.mjs";
-import { bits } from "./sampling.mjs";
+import { meanOverHeads } from "./attention.mjs";
+import { best, bits } from "./sampling.mjs";
 import { row, softmax } from "./tensors.mjs";
 
 /**
@@ -70,23 +70,6 @@ export function gptInfill(model, ids, gaps) {
   return { answers, first, costs };
 }
 
-/**
- * BERT: all masks at once. No hidden place knows what is written into another.
- * @param {BERT} model
- * @param {number[]} ids The true text.
- * @param {[number, number][]} gaps
- * @param {{maskId: number, isSpecial: (id: number) => boolean}} vocabulary
- * @returns {{answers: number[][], first: Float64Array, costs: number[]}} As of `gptInfill`; each
- *   cost is that of one place by itself.
- */
-export function bertInfill(model, ids, gaps, { maskId, isSpecial }) {
-  const logits = model.forward(masked(ids, placesOf(gaps), maskId));
-  const answers = gaps.map((gap) =>
-    placesOf([gap]).map((t) => likeliest(row(logits, t), isSpecial)));
-  const costs = placesOf(gaps).map((t) => bits(distribution(logits, t)[ids[t]]));
-  return { answers, first: distribution(logits, gaps[0][0]), costs };
-}
-
 function masked(ids, places, maskId) {
   const hidden = new Set(places);
   return ids.map((id, t) => (hidden.has(t) ? maskId : id));
@@ -98,25 +81,38 @@ function masked(ids, places, maskId) {
  * @param {BERT} model
  * @param {number[]} ids The true text.
  * @param {[number, number][]} gaps
- * @param {{maskId: number, isSpecial: (id: number) => boolean}} vocabulary
- * @param {() => Promise<boolean>|boolean} [isOver] Asked before each pass; true ends the work.
- * @returns {Promise<{answers: number[][], costs: number[]}|null>} null when it was ended.
+ * @param {object} tokenizer With [MASK].
+ * @returns {{answers: number[][], first: Float64Array, costs: number[]}} As of `gptInfill`.
  */
-export async function bertInOrder(model, ids, gaps, { maskId, isSpecial }, isOver = () => false) {
+export function bertInfill(model, ids, gaps, tokenizer) {
   const places = placesOf(gaps);
-  const truth = masked(ids, places, maskId);
+  const truth = masked(ids, places, tokenizer.id("[MASK]"));
   const written = truth.slice();
   const costs = [];
+  let first;
   for (const t of places) {
-    if (await isOver()) return null;
-    const logits = model.forward(truth);
-    costs.push(bits(distribution(logits, t)[ids[t]]));
+    const probs = distribution(model.forward(truth), t);
+    first ??= probs;
+    costs.push(bits(probs[ids[t]]));
     const isSame = truth.every((id, s) => id === written[s]); // then one pass serves both
-    const own = isSame ? logits : model.forward(written);
-    written[t] = likeliest(row(own, t), isSpecial);
+    const own = isSame ? probs : row(model.forward(written), t);
+    written[t] = likeliest(own, (id) => tokenizer.isSpecial(id));
     truth[t] = ids[t];
   }
-  return { answers: gaps.map(([start, end]) => written.slice(start, end)), costs };
+  return { answers: gaps.map(([start, end]) => written.slice(start, end)), first, costs };
+}
+
+/**
+ * BERT: what it expects at each of several masks, all hidden at once.
+ * @param {BERT} model
+ * @param {number[]} ids
+ * @param {number[]} places
+ * @param {object} tokenizer With [MASK].
+ * @returns {Float64Array[]} A distribution for each place.
+ */
+export function bertGuesses(model, ids, places, tokenizer) {
+  const logits = model.forward(masked(ids, places, tokenizer.id("[MASK]")));
+  return places.map((t) => distribution(logits, t));
 }
 
 /**
@@ -124,7 +120,7 @@ export async function bertInOrder(model, ids, gaps, { maskId, isSpecial }, isOve
  * `pretrain.span_corruption.corrupt_given_spans` has it.
  * @param {number[]} ids The true text.
  * @param {[number, number][]} gaps At most one fewer than there are sentinels.
- * @param {CharTokenizer} tokenizer With <extra_id_0>, <extra_id_1> ... and perhaps </s>.
+ * @param {object} tokenizer With <extra_id_0>, <extra_id_1> ... and perhaps </s>.
  * @returns {{inputs: number[], targets: number[]}}
  * @throws {Error} More gaps than sentinels.
  */
@@ -153,7 +149,7 @@ export function spanTask(ids, gaps, tokenizer) {
  * @param {T5} model
  * @param {number[]} ids The true text, in ids of T5's own tokeniser.
  * @param {[number, number][]} gaps
- * @param {CharTokenizer} tokenizer
+ * @param {object} tokenizer
  * @returns {{answers: number[][], first: Float64Array, costs: number[], ends: number,
  *   written: number[]}} As of `gptInfill`; `ends` are the bits of the sentinels and the end, which
  *   say where the gaps end; `written` is all that the decoder wrote.
@@ -165,8 +161,8 @@ export function t5Infill(model, ids, gaps, tokenizer) {
   const logits = model.decode([start, ...targets.slice(0, -1)], states);
   const prices = targets.map((id, t) => bits(distribution(logits, t)[id]));
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
-  const written = t5Write(model, states, start, {
-    most: 2 * targets.length + 8, endId: tokenizer.id("</s>") ?? targets.at(-1) });
+  const written = t5Steps(model, states, { start, most: 2 * targets.length + 8,
+    ends: endsOf(gaps, tokenizer) }).map(({ id }) => id);
   return {
     answers: gaps.map((_, n) => writtenInto(written, tokenizer.id(`<extra_id_${n}>`), tokenizer)),
     first: distribution(logits, 1), // after the first sentinel
@@ -176,57 +172,57 @@ export function t5Infill(model, ids, gaps, tokenizer) {
   };
 }
 
+/** The ids after which T5 has filled these gaps: the sentinel behind the last one, and the end. */
+export function endsOf(gaps, tokenizer) {
+  return [tokenizer.id(`<extra_id_${gaps.length}>`), tokenizer.id("</s>")];
+}
+
 /**
  * Let T5's decoder write, always the likeliest id.
  * @param {T5} model
  * @param states (S, D), from encode.
- * @param {number} start Id that it starts from.
- * @param {{most: number, endId: number}} limits Most ids to write, and the id that ends it.
- * @returns {number[]} What it wrote, with the id that ends it.
+ * @param {{start: number, most: number, ends: number[]}} limits Id that it starts from, most ids to
+ *   write, and ids that end it.
+ * @returns {{id: number, probs: Float64Array, looks: Float64Array}[]} For each step what it wrote,
+ *   the distribution, and where its last layer looked in the input, mean over the heads.
  */
-export function t5Write(model, states, start, { most, endId }) {
+export function t5Steps(model, states, { start, most, ends }) {
   const cache = model.makeCache();
-  const written = [];
+  const steps = [];
   let unread = start;
-  while (written.length < most && unread !== endId) {
-    unread = likeliest(row(model.decode([unread], states, { cache }), -1));
-    written.push(unread);
+  while (steps.length < most && !(steps.length && ends.includes(unread))) {
+    const trace = { self: [], cross: [] };
+    const probs = softmax(row(model.decode([unread], states, { cache, trace }), -1));
+    unread = likeliest(probs);
+    steps.push({ id: unread, probs, looks: meanOverHeads(trace.cross.at(-1), 0) });
   }
-  return written;
+  return steps;
 }
 
-/** The characters that stand behind a sentinel, up to the next special id. */
+/**
+ * T5's exercise and its own answer, step by step.
+ * @param {T5} model
+ * @param {number[]} ids The true text.
+ * @param {[number, number][]} gaps
+ * @param {object} tokenizer
+ * @returns {{inputs: number[], targets: number[], costs: number[], steps: object[]}} The pair, the
+ *   bits of each id of the target, and the steps as `{id, guesses, looks}`, with the six likeliest.
+ */
+export function t5Account(model, ids, gaps, tokenizer) {
+  const { inputs, targets } = spanTask(ids, gaps, tokenizer);
+  const states = model.encode(inputs);
+  const start = tokenizer.id("[PAD]");
+  const logits = model.decode([start, ...targets.slice(0, -1)], states);
+  const steps = t5Steps(model, states, { start, most: 2 * targets.length + 8,
+    ends: endsOf(gaps, tokenizer) });
+  return { inputs, targets, costs: targets.map((id, t) => bits(distribution(logits, t)[id])),
+    steps: steps.map(({ id, probs, looks }) => ({ id, guesses: best(probs, 6), looks })) };
+}
+
+/** The ids that stand behind a sentinel, up to the next special id. */
 export function writtenInto(written, sentinel, tokenizer) {
   const after = written.indexOf(sentinel) + 1;
   if (!after) return [];
   const length = written.slice(after).findIndex((id) => tokenizer.isSpecial(id));
   return written.slice(after, length < 0 ? undefined : after + length);
-}
-
-/**
- * GPT from both sides, by Bayes' rule: every candidate is put into the one hidden place, and pays
- * for itself and for all that follows it. As `pretrain_lab.scoring.bayes_rescoring`.
- * @param {GPT} model
- * @param {number[]} ids The true text.
- * @param {number} place The hidden place, not the first.
- * @param {number[]} candidates Ids that may stand there.
- * @param {() => Promise<boolean>|boolean} [isOver] Asked before each pass; true ends the work.
- * @returns {Promise<Float64Array|null>} A probability for each candidate; null when ended.
- */
-export async function gptBothSides(model, ids, place, candidates, isOver = () => false) {
-  const left = model.makeCache(); // the left side is read once, and its cache copied
-  const before = distribution(model.forward(ids.slice(0, place), { cache: left }), -1);
-  const right = ids.slice(place + 1);
-  const nats = [];
-  for (const candidate of candidates) {
-    if (await isOver()) return null;
-    const cache = left.map((one) => Object.assign(new KeyValueCache(), one));
-    let total = Math.log(before[candidate]);
-    if (right.length) {
-      const logits = model.forward([candidate, ...right.slice(0, -1)], { cache });
-      right.forEach((id, t) => { total += Math.log(distribution(logits, t)[id]); });
-    }
-    nats.push(total);
-  }
-  return softmax(nats);
 }

@@ -51,7 +51,19 @@ export function habit(weights, head) {
   return found.share < CLEAR ? { words: "no one place", offset: null, share: found.share } : found;
 }
 
-function direction(offset) {
+/**
+ * Choose a head to begin with, of those whose habit is known.
+ * @param {{layer: number, head: number, offset: number|null, share: number}[]} found
+ * @param {1|-1} side Where its keys should stand: 1 for the right, -1 for the left of the query.
+ * @returns {{layer: number, head: number}} The one that looks there most; of all, if none does.
+ */
+export function clearest(found, side) {
+  const there = found.filter(({ offset }) => offset * side > 0);
+  return (there.length ? there : found).reduce((a, b) => (b.share > a.share ? b : a));
+}
+
+/** Say where a key stands from its query: "1 to the left", "itself". */
+export function direction(offset) {
   if (!offset) return "itself";
   return `${Math.abs(offset)} to the ${offset < 0 ? "left" : "right"}`;
 }

@@ -29,7 +29,7 @@ export class ScalingRules {
       { name: "constant", n: Math.sqrt(flops / (PER_WEIGHT * this.ratio)) },
       { name: "refitted", n: this.bestSize(flops) },
       { name: "kaplan", n: parameters * (flops / anchor) ** slope },
-    ].map(({ name, n }) => ({ name, n, d: flops / (PER_WEIGHT * n) }));
+    ].map(({ name, n }) => ({ name, n, d: this.tokens(n, flops) }));
   }
 
   /** The N with the lowest loss for a budget, by the refitted law. */
@@ -45,10 +45,19 @@ export class ScalingRules {
     return e + a / n ** alpha + b / d ** beta;
   }
 
+  /** The tokens that a budget leaves for n parameters. */
+  tokens(n, flops) {
+    return flops / (PER_WEIGHT * n);
+  }
+
+  /** The loss of n parameters with all the tokens that a budget leaves, by the refitted law. */
+  lossOfSplit(n, flops) {
+    return this.loss(n, this.tokens(n, flops));
+  }
+
   /** The lowest loss that a budget can buy, by the refitted law. */
   lowestLoss(flops) {
-    const n = this.bestSize(flops);
-    return this.loss(n, flops / (PER_WEIGHT * n));
+    return this.lossOfSplit(this.bestSize(flops), flops);
   }
 
   /**
@@ -91,19 +100,32 @@ export function machineFlops({ count, hours, speed, share }) {
 }
 
 /**
- * Read a number that somebody typed, such as 5.76e23, 70 billion or 8e9.
+ * Read a number that somebody typed, such as 5.76e23, 70 billion, 8e9 or 1,000,000.
  * @param {string} text
+ * @param {[number, number]} [limits] The smallest and the largest that make sense here.
+ * @param {string} [unit] Of the limits, such as "FLOPs".
  * @returns {number}
- * @throws {RangeError} It is no number above zero; the message says what was expected.
+ * @throws {RangeError} It is no number above zero or outside of the limits; the message says what
+ *   was expected.
  */
-export function readNumber(text) {
+export function readNumber(text, limits = [0, Infinity], unit = "") {
   const names = { thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
-  const found = /^(\d+\.?\d*(?:e[+-]?\d+)?)\s*([a-z]+)?$/i.exec(text.trim());
-  const unit = found?.[2] ? names[found[2].toLowerCase()] : 1;
-  const number = found && unit ? Number(found[1]) * unit : NaN;
-  if (number > 0 && number < Infinity) return number;
-  throw new RangeError(
-    `Expected a number above 0, such as 5.76e23 or 70 billion, got “${text}”.`);
+  const plain = text.trim().replace(/(?<=\d)[,\s](?=\d{3}(?!\d))/g, ""); // between groups of digits
+  const found = /^(\d+\.?\d*(?:e[+-]?\d+)?)\s*([a-z]+)?$/i.exec(plain);
+  const times = found?.[2] ? names[found[2].toLowerCase()] : 1;
+  const number = found && times ? Number(found[1]) * times : NaN;
+  if (!(number > 0 && number < Infinity)) {
+    throw new RangeError(
+      `Expected a number above 0, such as 5.76e23 or 70 billion, got “${text}”.`);
+  }
+  return checked(number, limits, unit);
+}
+
+/** Give back a number that lies between two limits; refuse another as `readNumber` does. */
+export function checked(number, [low, high], unit) {
+  if (number >= low && number <= high) return number;
+  throw new RangeError(`Expected ${short(low)} to ${short(high)} ${unit}, got ${short(number)}: `
+    + "the rules say nothing beyond.");
 }
 
 /** Write a number as people say it, with two digits: 91 million, 1.4 trillion, 2.1e17. */

@@ -32,6 +32,7 @@ export class Subwords {
     for (const [name, id] of named) this.tokens[id] = name;
     for (const { content, id } of state.added_tokens) this.tokens[id] = content;
     this.specials = new Map(state.added_tokens.map(({ content, id }) => [content, id]));
+    this.specialIds = new Set(this.specials.values());
   }
 
   /** Number of ids. */
@@ -42,6 +43,29 @@ export class Subwords {
   /** Id of a special token such as "[MASK]"; undefined when there is none. */
   id(token) {
     return this.specials.get(token);
+  }
+
+  /** Whether an id stands for a special token and not for text. */
+  isSpecial(id) {
+    return this.specialIds.has(id);
+  }
+
+  /**
+   * Cut a text of any kind into pieces.
+   * @param {string} text
+   * @returns {{text: string, start: number, id: number|undefined}[]} As `encode`; without id: not in
+   *   the vocabulary.
+   */
+  pieces(text) {
+    return this.encode(text).map(({ text: piece, start, id }) => ({ text: piece, start,
+      id: id === this.unknownId ? undefined : id }));
+  }
+
+  /** The text of ids: WordPiece's words stand apart, pieces of other kinds bring their spaces along. */
+  decode(ids) {
+    const names = ids.map((id) => this.tokens[id]);
+    const { mark } = this.algorithm;
+    return mark ? names.join(" ").replaceAll(` ${mark}`, "") : names.join("");
   }
 
   /**
@@ -66,6 +90,31 @@ export class Subwords {
 /** Replace halves of characters, which an input may hold for a moment, by the character U+FFFD. */
 export function wellFormed(text) {
   return text.replace(/\p{Surrogate}/gu, "\uFFFD");
+}
+
+/**
+ * What one known token holds, on average. A token that is unknown holds nothing, and white space that
+ * a tokeniser drops is counted with the token after it.
+ * @param {{text: string, start: number, isUnknown: boolean}[]} tokens
+ * @param {string} text The text that was cut.
+ * @returns {{characters: number, bytes: number, lost: number}} Characters and bytes per known
+ *   token, NaN without one; and how many characters of the text are in unknown tokens.
+ */
+export function held(tokens, text) {
+  const known = { characters: 0, bytes: 0, lost: 0 };
+  let from = 0;
+  for (const { text: piece, start, isUnknown } of tokens) {
+    const part = text.slice(from, start + piece.length);
+    if (isUnknown) {
+      known.lost += countCharacters(piece);
+    } else {
+      known.characters += countCharacters(part);
+      known.bytes += countBytes(part);
+    }
+    from = start + piece.length;
+  }
+  const count = tokens.filter(({ isUnknown }) => !isUnknown).length;
+  return { characters: known.characters / count, bytes: known.bytes / count, lost: known.lost };
 }
 
 /** Number of characters (code points) of a text. */

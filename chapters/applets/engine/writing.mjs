@@ -55,18 +55,39 @@ export function fallsInto(parts, number) {
   return parts.find(({ to }) => number < to) ?? parts.at(-1); // the sum may fall short of 1
 }
 
+/** A GPT that remembers what it read: of a text that continues it only the rest is read. */
+export class Reader {
+  /** @param {GPT} model */
+  constructor(model) {
+    this.model = model;
+    this.cache = model.makeCache();
+    this.ids = [];
+  }
+
+  /**
+   * Score what may come next.
+   * @param {number[]} ids 1 to `maxLength` ids.
+   * @returns {Float32Array} V scores.
+   */
+  scores(ids) {
+    let known = 0;
+    while (known < ids.length - 1 && ids[known] === this.ids[known]) known += 1;
+    for (const layer of this.cache) layer.cut(known);
+    this.ids = ids.slice();
+    return row(this.model.forward(ids.slice(known), { cache: this.cache }), -1).slice();
+  }
+}
+
 export class Writer {
   /**
-   * @param {object} model A GPT.
-   * @param {number[]} prompt 1 to `model.maxLength` ids.
+   * @param {(ids: number[]) => Promise<Float32Array>} ask Scores what comes after some ids.
+   * @param {number} limit Most ids that it reads.
+   * @param {number[]} prompt At least one id.
    * @param {number} nSpecial The first ids, which are no text and are never written.
    */
-  constructor(model, prompt, nSpecial) {
-    this.model = model;
-    this.prompt = prompt;
-    this.nSpecial = nSpecial;
+  constructor(ask, limit, prompt, nSpecial) {
+    Object.assign(this, { ask, limit, prompt, nSpecial });
     this.path = [];
-    this.readContext();
   }
 
   /** All ids, those of the prompt and those written. */
@@ -76,7 +97,7 @@ export class Writer {
 
   /** How many ids at the beginning are no longer read. */
   get nForgotten() {
-    return contextStart(this.prompt.length + this.path.length, this.model.maxLength);
+    return contextStart(this.prompt.length + this.path.length, this.limit);
   }
 
   /** Mean cost of the written tokens under the model, in bits; NaN when there are none. */
@@ -84,46 +105,34 @@ export class Writer {
     return this.path.reduce((sum, step) => sum - Math.log2(step.probability), 0) / this.path.length;
   }
 
+  /** Read the context: from then on `logits` and `probs`, (V,), are those of the next token. */
+  async read() {
+    this.look(await this.ask(this.ids.slice(this.nForgotten)));
+    return this;
+  }
+
   /**
-   * Write a token and read it.
+   * Write a token and read on.
    * @param {number} id
    * @param {object} [about] What else to note about this step.
    */
-  add(id, about = {}) {
-    const { logits, probs, nForgotten } = this;
+  async add(id, about = {}) {
+    const { logits, probs } = this;
     const rank = 1 + probs.filter((p) => p > probs[id]).length;
     this.path.push({ ...about, id, rank, probability: probs[id], logits });
-    if (this.nForgotten === nForgotten) this.read([id]);
-    else this.readContext();
+    await this.read();
   }
 
-  /** Take the last written token back; the distribution and the cache are those before it. */
-  undo() {
-    if (!this.path.length) return;
-    const { nForgotten } = this;
-    const { logits } = this.path.pop();
-    if (this.nForgotten !== nForgotten) {
-      this.readContext();
-      return;
-    }
-    for (const layer of this.cache) layer.cut(layer.length - 1);
-    this.look(logits);
-  }
-
-  /** Read all of the context anew. */
-  readContext() {
-    this.cache = this.model.makeCache();
-    this.read(this.ids.slice(this.nForgotten));
-  }
-
-  read(ids) {
-    const logits = Float32Array.from(row(this.model.forward(ids, { cache: this.cache }), -1));
-    this.look(logits.fill(-Infinity, 0, this.nSpecial));
+  /** Take written tokens back, down to a number of steps; the distribution is that before them. */
+  backTo(nSteps) {
+    if (nSteps >= this.path.length) return;
+    this.look(this.path[nSteps].logits);
+    this.path.length = nSteps;
   }
 
   /** Take scores, (V,), as those of the next token. */
   look(logits) {
-    this.logits = logits;
-    this.probs = softmax(logits);
+    this.logits = Float32Array.from(logits).fill(-Infinity, 0, this.nSpecial);
+    this.probs = softmax(this.logits);
   }
 }

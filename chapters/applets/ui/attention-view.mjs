@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /** One trained model's attention over one text: a picture, and a line that shows one query's. */
 import {
-  attentionOf, bitsOfMasked, bitsOfNext, bitsOfSpans, habit, topKeys,
+  attentionOf, bitsOfMasked, bitsOfNext, bitsOfSpans, clearest, habit, topKeys,
 } from "../engine/looking.mjs";
 import { bidirectional, causal } from "../engine/models.mjs";
 import { choice, h, percent, spoken, visible } from "./controls.mjs";
+import { LOOKED_STYLE, lookedRow } from "./looked-row.mjs";
 import { matrix } from "./matrix.mjs";
 import { Turns } from "./turns.mjs";
 
@@ -12,6 +13,7 @@ import { Turns } from "./turns.mjs";
 const KINDS = {
   gpt: {
     name: "GPT",
+    side: -1, // it has nothing else; BERT and T5 begin with what a GPT cannot have
     masks: [["its own: causal", causal], ["BERT’s: open", bidirectional]],
     readBy: (model, ids, options) => model.forward(ids, options),
     cost: async (model, ids, mask) => bitsOfNext(model, ids, mask),
@@ -20,6 +22,7 @@ const KINDS = {
   },
   bert: {
     name: "BERT",
+    side: 1,
     masks: [["its own: open", bidirectional], ["GPT’s: causal", causal]],
     readBy: (model, ids, options) => model.forward(ids, options),
     cost: bitsOfMasked,
@@ -28,6 +31,7 @@ const KINDS = {
   },
   t5: {
     name: "T5, encoder",
+    side: 1,
     masks: [["its own: open", bidirectional], ["GPT’s: causal", causal]],
     readBy: (model, ids, options) => model.encode(ids, options),
     cost: bitsOfSpans,
@@ -36,8 +40,8 @@ const KINDS = {
   },
 };
 
-/** Look of the line; an applet that shows one adds it to its own. */
-export const VIEW_STYLE = `
+/** Look of a view, and of a line of looks elsewhere; an applet that shows one adds it to its own. */
+export const VIEW_STYLE = `${LOOKED_STYLE}
 .view { align-content: start; }
 .line { display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace);
   row-gap: .4rem; }
@@ -47,6 +51,8 @@ export const VIEW_STYLE = `
 .line .barred { color: var(--pst-color-text-muted); text-decoration: line-through; }
 .line .query { font-weight: 700; outline: 2px solid currentColor; outline-offset: -1px; }
 `;
+
+const WIDE = "(min-width: 40rem)"; // here the square is shown from the start
 
 /** A panel for one model: choices, picture, line and sentence. Not an element itself. */
 export class AttentionView {
@@ -62,34 +68,39 @@ export class AttentionView {
     const options = this.masks.map(([name], i) => [String(i), name]);
     this.heads = h("div", { class: "field" });
     this.picture = h("div");
-    this.line = h("div", { class: "line", role: "img" });
+    this.line = h("div", { class: "looked" });
     this.summary = h("p", { role: "status" });
     this.price = h("p");
     this.node = h("section", { class: `block view ${kind}`, "aria-label": this.name },
-      h("h3", { class: "legend" }, this.name), this.heads,
-      choice("Mask", options, (i) => {
-        this.mask = this.masks[i][1];
-        this.run();
-      }, "0"),
-      this.picture, this.line, this.summary, this.price);
+      h("h3", { class: "legend" }, this.name), this.line, this.summary, this.heads,
+      h("details", { open: matchMedia(WIDE).matches }, h("summary", {}, "All letters at once"),
+        this.picture),
+      h("details", {}, h("summary", {}, "Another mask, and what it costs"),
+        choice("Mask", options, (i) => {
+          this.mask = this.masks[i][1];
+          this.run();
+        }, "0"), this.price));
   }
 
   /** Take a text and a query in it. */
   show(text, query) {
     this.ids = this.tokenizer.encode(text);
+    this.tokens = this.ids.map((id) => this.tokenizer.tokens[id]);
     this.query = query;
+    this.row = lookedRow(`${this.name}: what the chosen letter looks at`, this.tokens, this.onpick);
+    this.line.replaceChildren(this.row);
     this.run();
     this.showPrice();
   }
 
-  /** Run the model once; show the chosen head, at first one that looks at its left neighbour. */
+  /** Run the model once; show the chosen head, at first one that shows what this model may do. */
   run() {
     this.layers = [];
     this.readBy(this.model, this.ids, { mask: this.mask, trace: this.layers });
     const found = this.layers.flatMap((weights, layer) =>
       Array.from({ length: weights.shape[0] }, (_, head) =>
         ({ layer, head, ...habit(weights, head) })));
-    this.chosen ??= leftmost(found);
+    this.chosen ??= clearest(found, this.side);
     const options = found.map(({ layer, head, words, share }) => [`${layer} ${head}`,
       `layer ${layer + 1}, head ${head + 1}: ${words}, ${percent(share)}`]);
     this.heads.replaceChildren(choice("Head, and what it looks at most", options, (value) => {
@@ -102,14 +113,12 @@ export class AttentionView {
 
   /** Draw the picture of the chosen head. */
   draw() {
-    const length = this.ids.length;
     const { layer, head } = this.chosen;
     const weights = this.layers[layer];
     this.canvas = matrix({
       name: `${this.name}, layer ${layer + 1}, head ${head + 1}: rows are queries, columns are `
-        + "keys, more colour is more weight. Up and down choose the query; the sentence below says what it "
-        + "looks at.",
-      shape: [length, length],
+        + "keys, more colour is more weight, and a dot means that the query may look there.",
+      tokens: this.tokens.map(visible),
       weight: (t, s) => Math.sqrt(attentionOf(weights, head, t)[s]), // or small ones would vanish
       isAllowed: this.mask,
       colour: `--book-${this.kind}`,
@@ -123,19 +132,14 @@ export class AttentionView {
   look(t) {
     this.query = t;
     const { layer, head } = this.chosen;
-    const shares = attentionOf(this.layers[layer], head, t);
-    const tokens = this.ids.map((id) => this.tokenizer.tokens[id]);
+    const { tokens } = this;
     const top = topKeys(this.layers[layer], head, t, 3);
-    this.canvas.redraw(t, top[0].s);
-    this.line.replaceChildren(...tokens.map((token, s) => h("span", {
-      class: `${s === t ? "query" : ""} ${this.mask(t, s) ? "" : "barred"}`.trim() || undefined,
-      style: { "--share": shares[s] } }, visible(token))));
+    this.canvas.redraw(t);
+    this.row.show(t, attentionOf(this.layers[layer], head, t), (s) => this.mask(t, s));
     const parts = top.filter(({ share }) => share >= 0.005).map(({ s, share }) =>
       `“${spoken(tokens[s])}” ${away(s - t)} ${percent(share)}`);
     this.summary.textContent =
       `“${spoken(tokens[t])}” at place ${t + 1} looks at ${parts.join(", ")}.`;
-    this.line.setAttribute("aria-label",
-      `The text, with bars for the weights. ${this.summary.textContent}`);
   }
 
   /** Say what the text costs under the model's own mask and under another, when that is known. */
@@ -150,11 +154,6 @@ export class AttentionView {
     if (costs.includes(null)) return;
     this.price.textContent = this.said(...costs.map((cost) => cost.toFixed(2)));
   }
-}
-
-function leftmost(found) {
-  const left = found.filter(({ offset }) => offset === -1);
-  return (left.length ? left : found).reduce((a, b) => (b.share > a.share ? b : a));
 }
 
 function away(offset) {

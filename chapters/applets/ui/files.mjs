@@ -6,13 +6,8 @@
  * script beside each file holds the same bytes as text (see `start.js`, which sets `ptBook`).
  * Both are zipped.
  */
-import { CharTokenizer } from "../engine/characters.mjs";
-import { BERT, GPT } from "../engine/models.mjs";
-import { readSafetensors } from "../engine/safetensors.mjs";
-import { Subwords } from "../engine/subwords.mjs";
-import { T5 } from "../engine/t5.mjs";
+import { readModel } from "../engine/checkpoint.mjs";
 
-const MODELS = { GPT, BERT, T5 };
 const requests = new Map();
 
 /**
@@ -62,25 +57,13 @@ async function readScript(name) {
 }
 
 /**
- * Get a trained model.
+ * Get a trained model that runs in the page itself; `open-model.mjs` has those that run beside it.
  * @param {string} name Such as "gpt_chars".
  * @returns {Promise<{model: GPT|BERT|T5, tokenizer: CharTokenizer|Subwords, metadata: object}>}
  * @throws {Error} As getFile, or the file is damaged.
  */
 export async function getModel(name) {
   return readModel(await getFile(`${name}.safetensors`));
-}
-
-/** Build the model that a safetensors file of this book holds. */
-export function readModel(buffer) {
-  const { weights, metadata } = readSafetensors(buffer);
-  const { model, options, tokenizer } = JSON.parse(metadata.pretrain);
-  if (!(model in MODELS)) throw new Error(`expected GPT, BERT or T5, got ${model}`);
-  return {
-    model: new MODELS[model](weights, options),
-    tokenizer: tokenizer.model ? new Subwords(tokenizer) : new CharTokenizer(tokenizer),
-    metadata,
-  };
 }
 
 /** Get a data file of the folder `models/`, such as "games.json". */

@@ -2,11 +2,27 @@
 /** A small picture of a loss that falls, with one point marked. */
 
 const WIDTH = 340;
-const HEIGHT = 200;
+const HEIGHT = 165;
 const LEFT = 34;
 const RIGHT = 24;
 const TOP = 12;
 const BOTTOM = 38;
+
+export const CURVE_STYLE = `
+.curve { height: auto; max-width: 34rem; width: 100%; }
+`;
+
+/**
+ * The look that is nearest to a place of the picture.
+ * @param {{x: number}[]} points
+ * @param {number} share Of the picture's width, from 0 at the left edge to 1.
+ * @returns {number} Its index.
+ */
+export function nearestPoint(points, share) {
+  const step = ((share * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT)) * points.at(-1).x;
+  const far = points.map(({ x }) => Math.abs(x - step));
+  return far.indexOf(Math.min(...far));
+}
 
 /**
  * Draw a curve through a few points.
@@ -41,7 +57,8 @@ export function lossCurve({ points, chosen, unit, chance }) {
   picture.append(
     line(LEFT, atY(chance), WIDTH - RIGHT, atY(chance), { "stroke-dasharray": "4 3" }),
     word(WIDTH - RIGHT, atY(chance) - 4, "even guess", "end"),
-    word((WIDTH + LEFT) / 2, HEIGHT - 4, `training step; upright: ${unit}`),
+    word((WIDTH + LEFT) / 2, HEIGHT - 4, "training step: drag along the curve"),
+    word(LEFT + 6, TOP + 4, unit, "start"),
     s("polyline", { points: points.map((p) => `${atX(p.x)},${atY(p.y)}`).join(" "), fill: "none",
       stroke: "var(--ink)", "stroke-width": 2 }),
     ...points.map((p) => s("circle", { cx: atX(p.x), cy: atY(p.y), r: 3, fill: "var(--ink)" })),

@@ -34,6 +34,10 @@ export function maskGrid() {
   const table = h("div", { class: "scroll" });
   const said = h("p", { role: "status" });
   const number = h("div", { class: "field" });
+  const more = h("p", { class: "error", role: "alert" });
+  const shown = h("div", { class: "block" },
+    h("p", {}, "A dot means “may attend”: rows are queries, columns are keys. Press a word at the left; "
+      + "arrow keys move."), h("div", { class: "columns" }, table, said));
   const sentence = h("input", { type: "text", value: START, maxlength: 60 });
   const draw = (parts = { table, said }) => {
     parts.table?.replaceChildren(drawTable(state, (t) => {
@@ -59,10 +63,13 @@ export function maskGrid() {
     draw();
   }, state.kind);
   sentence.addEventListener("input", () => {
-    const words = sentence.value.trim().split(/\s+/).filter(Boolean).slice(0, MOST_WORDS);
+    const words = sentence.value.trim().split(/\s+/).filter(Boolean);
+    more.textContent = !words.length ? "Type a word: without one there is no mask."
+      : words.length > MOST_WORDS ? `Only the first ${MOST_WORDS} of ${words.length} words are shown.` : "";
+    shown.hidden = !words.length;
     if (!words.length) return;
-    state.words = words;
-    state.chosen = Math.min(state.chosen, words.length - 1);
+    state.words = words.slice(0, MOST_WORDS);
+    state.chosen = Math.min(state.chosen, state.words.length - 1);
     askNumber();
     draw();
   });
@@ -70,9 +77,7 @@ export function maskGrid() {
   draw();
   return h("div", { class: "block" }, h("h3", {}, "1. Who may look at whom"),
     h("div", { class: "row" }, kindChoice, number,
-      field(`Up to ${MOST_WORDS} words`, sentence)),
-    h("p", {}, "Rows are queries, columns are keys. Press a word at the left; arrow keys move."),
-    table, said);
+      field(`Up to ${MOST_WORDS} words`, sentence)), more, shown);
 }
 
 function drawTable({ words, kind, n }, onpress) {

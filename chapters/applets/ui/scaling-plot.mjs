@@ -8,8 +8,8 @@ const X = { low: 15, high: 27 }; // powers of ten
 const Y = { low: 4, high: 14 };
 const LINES = {
   kaplan: { dash: "2 4", label: "slope", at: 17.6, shift: [0, 22], anchor: "start" },
-  refitted: { dash: "", label: "refitted law", at: 24.2, shift: [6, 18], anchor: "start" },
-  constant: { dash: "8 5", label: "a parameter", at: 20.6, shift: [-10, -10], anchor: "end" },
+  refitted: { dash: "", label: "refitted law", at: 22.6, shift: [22, 46], anchor: "start" },
+  constant: { dash: "8 5", label: "a parameter", at: 20.6, shift: [-10, -14], anchor: "end" },
 };
 
 export const PLOT_STYLE = `
@@ -19,6 +19,7 @@ export const PLOT_STYLE = `
 .plot .axis { fill: none; stroke: var(--pst-color-text-muted); }
 .plot .grid { stroke: var(--pst-color-border); }
 .plot .fitted { fill: var(--pst-color-text-muted); opacity: .16; }
+.plot .leader { fill: none; stroke: var(--pst-color-text-muted); }
 .plot .rule { fill: none; stroke: var(--pst-color-text-base); stroke-width: 1.6; }
 .plot .rule.constant { stroke: var(--pst-color-primary); stroke-width: 2.6; }
 .plot .you { fill: var(--pst-color-background); stroke: var(--pst-color-primary); stroke-width: 3; }
@@ -70,19 +71,30 @@ function axes() {
     d: `M${BOX.left} ${BOX.top}V${BOX.bottom}H${BOX.right}` })];
   for (let power = X.low; power <= X.high; power += 3) {
     parts.push(draw("text", { class: "quiet", x: across(power), y: BOX.bottom + 15,
-      "text-anchor": "middle" }, `1e${power}`));
+      "text-anchor": "middle" }, raised(power)));
   }
   for (let power = Y.low; power <= Y.high; power += 2) {
     parts.push(
       draw("path", { class: "grid", d: `M${BOX.left} ${up(power)}H${BOX.right}` }),
       draw("text", { class: "quiet", x: BOX.left - 5, y: up(power) + 4, "text-anchor": "end" },
-        `1e${power}`));
+        raised(power)));
   }
   const middle = (BOX.left + BOX.right) / 2;
   parts.push(
     draw("text", { x: middle, y: HEIGHT - 8, "text-anchor": "middle" }, "training FLOPs"),
     draw("text", { x: BOX.left + 6, y: BOX.top + 14 }, "parameters"));
   return parts;
+}
+
+/** Write a power of ten: 10²¹. */
+function raised(power) {
+  return `10${Array.from(String(power), (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+}
+
+/** The budget at a place of the picture, from 0 at its left edge to 1 at its right. */
+export function budgetAt(share) {
+  const across = (share * WIDTH - BOX.left) / (BOX.right - BOX.left);
+  return 10 ** (X.low + Math.min(1, Math.max(0, across)) * (X.high - X.low));
 }
 
 function line(rules, name) {
@@ -95,6 +107,7 @@ function line(rules, name) {
   const ends = `M${across(X.low)} ${height(X.low)}L${across(X.high)} ${height(X.high)}`;
   return [
     draw("path", { class: `rule ${name}`, d: ends, "stroke-dasharray": look.dash }),
+    draw("path", { class: "leader", d: `M${across(look.at)} ${height(look.at)}l${dx} ${0.7 * dy}` }),
     draw("text", { class: "name", x: across(look.at) + dx, y: height(look.at) + dy,
       "text-anchor": look.anchor }, label ?? look.label),
   ];

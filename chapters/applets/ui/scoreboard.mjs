@@ -11,21 +11,26 @@ export const GAME_STYLE = `
 .game { align-items: end; display: grid; gap: .5rem .75rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 9rem), 1fr)); }
 .game .primary { justify-self: start; }
-.bars { grid-template-columns: minmax(1.5rem, max-content) 1fr minmax(3.5rem, max-content); }
-.bars li { column-gap: .5rem; grid-column: 1 / -1; grid-template-columns: subgrid; }
 .result { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); }
 .scores { width: 100%; }
 caption { caption-side: top; color: inherit; font-weight: 600; text-align: left; }
 .scores td, .scores thead th:not(:first-child) { text-align: right; }
 .scores tbody th { border-left: .5rem solid var(--ink, transparent); font-weight: 400; }
-.letters td, .letters th { padding: .15rem .35rem; text-align: right; white-space: nowrap; }
-.letters th:first-child { background: var(--pst-color-background); left: 0; position: sticky;
-  text-align: left; }
+.keys .token { min-height: 2.1rem; min-width: 2rem; position: relative; }
+.keys .token small { font-size: .7em; font-weight: 700; inset: 0 .2em auto auto; position: absolute; }
+.trace { display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace);
+  gap: .3rem 2px; list-style: none; margin: 0; padding: 0; }
+.trace li { display: grid; justify-items: stretch; min-width: 1.7rem; text-align: center; }
+.trace b { font-weight: 700; }
+.trace span { background: color-mix(in srgb, var(--ink) calc(100% * var(--share)), transparent);
+  border: 1px solid transparent; font-size: .8em; }
+.trace .you { --ink: #a0a0a0; }
+@media (forced-colors: active) { .trace span { border-color: CanvasText; } }
 `;
 
 /** The hidden place in a quotation. */
 export function gap(text = "") {
-  return h("span", { class: "gap", role: "img", "aria-label": text || "blank" }, text || "▢");
+  return h("span", { class: "gap", role: "img", "aria-label": text || "gap" }, text || "▢");
 }
 
 /**

@@ -3,13 +3,18 @@
 import { h, spoken, tokenRow } from "./controls.mjs";
 
 export const CHIP_STYLE = `
-.chips { max-height: 13rem; overflow-y: auto; padding: 3px; }
-.chips .tokens { gap: 3px; }
-.chip { display: inline-grid; justify-items: center; line-height: 1.2; padding: .15rem .3rem;
-  white-space: pre; }
-.chip small { font-size: .7em; font-variant-numeric: tabular-nums; }
-.chip.unknown { border: 2px dashed var(--pst-color-danger); }
-.token[aria-pressed="true"].chip { font-weight: 400; }
+.chips .tokens { gap: 4px 2px; }
+.token.chip { background: color-mix(in srgb, var(--hue) 28%, var(--pst-color-background));
+  border: 1px solid transparent; display: inline-grid; justify-items: center; line-height: 1.5;
+  min-height: 1.6rem; min-width: 1.1rem; padding: 0 .15rem; white-space: pre; }
+.chip:nth-child(4n + 1) { --hue: #56b4e9; } .chip:nth-child(4n + 2) { --hue: #f0e442; }
+.chip:nth-child(4n + 3) { --hue: #cc79a7; } .chip:nth-child(4n) { --hue: #a0a0a0; }
+.chip small { display: none; font-size: .7em; font-variant-numeric: tabular-nums; }
+.with-ids .chip small { display: block; }
+.token.chip.unknown { background: none; border: 2px dashed var(--pst-color-danger); }
+.token.chip[aria-pressed="true"] { color: inherit; font-weight: 400;
+  outline: 2px solid var(--pst-color-text-base); }
+@media (forced-colors: active) { .token.chip { border-color: ButtonBorder; } }
 `;
 const NAMES = { " ": "␣", "\n": "↵", "\r": "␍", "\t": "⇥", "\u00a0": "⍽" };
 

@@ -8,11 +8,13 @@
     Without a script you see three lines; with one you type your own.
     :::
 
-becomes ``<pt-mask-fill>…</pt-mask-fill>`` around its static form: the figure or table that the
-option ``shows`` names (or ``previous-output``, what the cell right before it wrote), moved here
-from its cell, and the text. The module ``chapters/applets/mask-fill.mjs`` puts the live part
-below. ``files`` names what the applet fetches when a reader opens it, so that the page can say how
-much that is, and ``more`` what a control inside it may fetch later (``data-more``, JSON: file
+becomes ``<pt-mask-fill id="applet-mask-fill">…</pt-mask-fill>`` around its static form: the figure
+or table that the option ``shows`` names (or ``previous-output``, what the cell right before it
+wrote), moved here from its cell, and the text. The module ``chapters/applets/mask-fill.mjs`` puts
+the live part in its place, for which the page keeps the room that the module's line
+``static room = [wide, narrow];`` asks for. The id ends with the values of ``data``, and is a label:
+``{ref}`hide words <applet-mask-fill>``` leads to the open applet. ``files`` names what the applet
+fetches when a reader comes near, so that the page can say how much that is, and ``more`` what a control inside it may fetch later (``data-more``, JSON: file
 without its ending → weight). ``data``, such as ``model=gpt``, sets attributes of the element
 (``data-model="gpt"``) for a module that serves more than one place.
 """
@@ -36,6 +38,7 @@ PREFIX = "pt-"
 PREVIOUS = "previous-output"
 TAKEN = ("size", "more")  # names of data that the directive sets by itself
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_ROOM = re.compile(r"^  static room = \[(\d+), (\d+)\];$", re.MULTILINE)
 
 
 class applet(nodes.General, nodes.Element):
@@ -78,6 +81,8 @@ class AppletDirective(SphinxDirective):
             raise self.error(f"applet {name}: {error}") from error
         node = applet("\n".join(self.content), name=name, files=files, more=more, data=data)
         node["shows"] = self.options.get("shows", "")
+        node["names"] = ["-".join(["applet", name, *data.values()])]
+        self.state.document.note_explicit_target(node, node)
         self.set_source_info(node)
         self.state.nested_parse(self.content, self.content_offset, node)
         return [node]
@@ -96,6 +101,12 @@ def read_data(text: str) -> dict[str, str]:
     if len({name for name, _, _ in pairs}) < len(pairs):
         raise ValueError(f"expected every name once in data, got {text!r}")
     return {name: value for name, _, value in pairs}
+
+
+def read_room(source: str) -> tuple[int, int] | None:
+    """Read from a module how high its applet's first view is, in px: wide window, narrow window."""
+    found = _ROOM.search(source)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 class MoveShown(SphinxPostTransform):
@@ -161,7 +172,12 @@ def visit_applet_html(translator: Any, node: applet) -> None:
     told = f' data-size="loads {size} kB"' if size else ""
     told += f' data-more="{escape(json.dumps(more))}"' if more else ""
     told += "".join(f' data-{name}="{escape(value)}"' for name, value in node["data"].items())
-    translator.body.append(f'<{PREFIX}{node["name"]} class="applet"{told}>\n')
+    module = root / applet_files.MODULES / f"{node['name']}.mjs"
+    if room := read_room(module.read_text(encoding="utf-8")):
+        told += f' style="--room-wide: {room[0]}px; --room-narrow: {room[1]}px"'
+    translator.body.append(
+        f'<{PREFIX}{node["name"]} class="applet" id="{node["ids"][0]}"{told}>\n'
+    )
 
 
 def depart_applet_html(translator: Any, node: applet) -> None:

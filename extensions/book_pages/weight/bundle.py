@@ -3,13 +3,15 @@
 
 A browser loads no ES module from ``file://``. The modules in ``chapters/applets/`` therefore keep
 to three forms, which this can rewrite: ``import { a, b } from "./folder/file.mjs";``, ``export``
-before a ``function``, ``async function``, ``class`` or ``const``, and no default export.
+before a ``function``, ``async function``, ``class`` or ``const``, and no default export. The worker
+stays out: a page from a disk has none.
 """
 
 import posixpath
 import re
 from pathlib import Path
 
+WORKER = "engine/worker"
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.\.?/[\w./-]+)\.mjs";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|class|const) (\w+))", re.MULTILINE)
 _LEFT = re.compile(r"^\s*(?:import|export)\b(?!\().*$", re.MULTILINE)
@@ -31,6 +33,7 @@ def bundle(folder: Path) -> str:
         path.relative_to(folder).with_suffix("").as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(folder.rglob("*.mjs"))
     }
+    modules.pop(WORKER, None)
     parts = [_wrapped(name, modules[name]) for name in _in_order(modules)]
     return "(() => {\n" + "\n".join(parts) + "\n})();\n"
 

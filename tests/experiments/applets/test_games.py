@@ -12,6 +12,7 @@ import torch
 from chapter_places import notebook_with
 
 from experiments.applets import questions
+from experiments.applets.games import order_of_play
 from pretrain.evaluation import cloze_log_probs
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.corpora.loading import load_shakespeare
@@ -125,6 +126,16 @@ def test_be_bert_has_the_blanks_and_the_numbers_of_the_chapter() -> None:
         assert cells[:2] == [str(number), item["truth"].replace(" ", "␣")]
         bits = [f"{item['bits'][name]:.1f}" for name in ("unigram", "gpt", "bert")]
         assert cells[3:] == bits
+
+
+def test_the_page_begins_with_the_gap_where_the_right_side_buys_most() -> None:
+    data = game("be_bert")
+    assert data["order"] == order_of_play(data["items"])
+    worth = [item["bits"]["gpt"] - item["bits"]["bert"] for item in data["items"]]
+    assert worth[data["order"][0]] == max(worth) > 1
+    assert sorted(data["order"]) == list(range(len(data["items"])))
+    made_up = [{"bits": {"gpt": a, "bert": b}} for a, b in ((9, 9), (3, 1), (4, 0))]
+    assert order_of_play(made_up) == [2, 0, 1]
 
 
 def test_the_readers_best_guesses_hold_the_truth_at_its_price() -> None:

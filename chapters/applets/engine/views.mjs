@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: MIT
 /**
- * What a model may see when it is asked for the first hidden letter, and where its last layer looks.
+ * What a model may see when it is asked for the first hidden token, and where its last layer looks.
  *
  * Each function returns the places that the model reads, `{text, isSeen, isAsked, share}` (share:
  * the attention weight, mean over the heads of the last layer), and a sentence.
  */
-import { placesOf, spanTask } from "../engine/infill.mjs";
-import { attentionOf } from "../engine/looking.mjs";
-
-/** The mean over heads of one query's weights. */
-export function meanOverHeads(weights, t) {
-  const [nHeads, , nKeys] = weights.shape;
-  const mean = new Float64Array(nKeys);
-  for (let head = 0; head < nHeads; head++) {
-    attentionOf(weights, head, t).forEach((share, s) => { mean[s] += share / nHeads; });
-  }
-  return mean;
-}
+import { meanOverHeads } from "./attention.mjs";
+import { placesOf, spanTask } from "./infill.mjs";
 
 /**
  * GPT, at the place before the gap: it sees what stands to the left.
- * @param {{model: GPT, tokenizer: CharTokenizer}} loaded
+ * @param {{model: GPT, tokenizer: object}} loaded
  * @param {number[]} ids The true text.
  * @param {[number, number][]} gaps
  */
@@ -37,7 +27,7 @@ export function gptView({ model, tokenizer }, ids, gaps) {
 
 /**
  * BERT, at the first mask: it sees all, and masks where letters are hidden.
- * @param {{model: BERT, tokenizer: CharTokenizer}} loaded
+ * @param {{model: BERT, tokenizer: object}} loaded
  * @param {number[]} ids The true text.
  * @param {[number, number][]} gaps
  */
@@ -56,7 +46,7 @@ export function bertView({ model, tokenizer }, ids, gaps) {
 
 /**
  * T5's decoder, after the first sentinel: it sees all that the encoder read.
- * @param {{model: T5, tokenizer: CharTokenizer}} loaded
+ * @param {{model: T5, tokenizer: object}} loaded
  * @param {number[]} ids The true text, in ids of T5's own tokeniser.
  * @param {[number, number][]} gaps
  */
