@@ -47,17 +47,6 @@
     return cards;
   }
 
-  /** Draw the formulas of the card, with MathJax loaded first on a page that has none itself. */
-  async function drawFormulas() {
-    if (!card.querySelector(".math")) return;
-    if (!document.querySelector('script[src*="mathjax/"]')) {
-      window.MathJax = { startup: { typeset: false } };
-      await loadScript("_static/mathjax/tex-chtml.js");
-    }
-    await window.MathJax?.startup?.promise;
-    await window.MathJax?.typesetPromise?.([card]);
-  }
-
   /** Put the card below its link, or above it where there is more room, inside the window. */
   function place() {
     if (!shownFor || !card.offsetParent) return; // hidden, or printed
@@ -80,14 +69,9 @@
   async function show(link) {
     const html = (await loadCards())[link.getAttribute("href")];
     if (!html || shownFor !== link) return;
-    window.MathJax?.typesetClear?.([card]);
     card.innerHTML = html;
     card.hidden = false;
-    card.style.visibility = "hidden"; // measured first, seen when its formulas stand
-    await drawFormulas();
-    if (shownFor !== link) return;
     place();
-    card.style.visibility = "";
     link.removeAttribute("title"); // the browser's own card would cover ours
     link.setAttribute("aria-describedby", card.id);
   }

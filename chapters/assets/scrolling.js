@@ -4,7 +4,7 @@
 // The theme looks at such boxes once, when the page opens; a box inside a fold has no width then
 // and would stay out of reach. Here each box is looked at whenever its size changes.
 (() => {
-  const BOXES = "pre, .cell_output > .output, .pst-scrollable-table-container, div.math";
+  const BOXES = "pre, .cell_output > .output, .pst-scrollable-table-container, .formula";
   const CONTROLS = "a[href]:not(.headerlink), button, input, select, textarea, summary, [tabindex='0']";
 
   /** Put a box among the stops of the Tab key if it scrolls and holds no stop of its own. */

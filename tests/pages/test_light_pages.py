@@ -17,16 +17,12 @@ from tools.checks import pages
 
 PLAIN, WITH_MATH = "chapters/further_learning.html", "chapters/05_bert.html"
 KIB = 1024
-WEB_FONTS_OF_MATH = 90 * KIB  # what MathJax fetches for one page; the browser tests measure it
+MATHS = "_static/fonts/book-maths.woff"
 
 
 @pytest.mark.parametrize(
     ("name", "text", "is_kept"),
     [
-        ("mathjax/tex-chtml.js", '<span class="math notranslate">', True),
-        ("mathjax/tex-chtml.js", "<p>aftermath</p>", False),
-        ('window.MathJax = {"options": 1}', '<div class="amsmath math">', True),
-        ('window.MathJax = {"options": 1}', "<p>none</p>", False),
         ("togglebutton.js", '<div class="solution dropdown admonition">', True),
         ("togglebutton.js", "<details>", False),
         ("copybutton.js", '<div class="highlight-python"><div class="highlight">', True),
@@ -93,7 +89,6 @@ class TestBuiltPages:
 
     def test_scripts_are_where_they_are_used(self, html: Path):
         loads = {
-            "tex-chtml": ".math",
             "copybutton.js": "div.highlight",
             "togglebutton.js": ".toggle, .dropdown",
         }
@@ -142,7 +137,7 @@ class TestBuiltPages:
 
     def test_pages_are_light(self, html: Path):
         assert weight(html, PLAIN) < 350 * KIB
-        assert weight(html, WITH_MATH) + WEB_FONTS_OF_MATH < 700 * KIB
+        assert weight(html, WITH_MATH) + (html / MATHS).stat().st_size < 350 * KIB
 
 
 def weight(html: Path, name: str) -> int:
