@@ -65,8 +65,16 @@
     card.style.top = `${top - origin.top}px`;
   }
 
+  /** Whether what a link leads to can be seen already. */
+  function isInView(link) {
+    if (link.pathname !== location.pathname || !link.hash) return false;
+    const { top, bottom } = document.getElementById(decodeURIComponent(link.hash.slice(1)))?.getBoundingClientRect() ?? {};
+    return top >= 0 && bottom <= document.documentElement.clientHeight;
+  }
+
   /** Show the card of a link, if it has one and is still the one pointed at. */
   async function show(link) {
+    if (isInView(link)) return;
     const html = (await loadCards())[link.getAttribute("href")];
     if (!html || shownFor !== link) return;
     card.innerHTML = html;
@@ -88,7 +96,7 @@
 
   /** Return the link inside the text that an event is about, if any. */
   function linkOf(event) {
-    return event.target.closest?.("article a.internal[href*='#']:not(.headerlink)");
+    return event.target.closest?.("article a.internal:not(.headerlink)");
   }
 
   /** Show the card of a link after a while. */

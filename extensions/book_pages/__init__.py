@@ -8,7 +8,7 @@
   of the chapters, benchmarks, the index of exercises and the teachers' tables.
 - :mod:`.provenance` says where numbers come from: a link from each to its cell, the times of a
   chapter, what its run cost, and from which seeds, data and packages its outputs were made.
-- :mod:`.links` adds buttons, links to the glossary, previews of what a link leads to, a
+- :mod:`.links` adds buttons, links to the glossary, previews of what a link leads to, a search, a
   description of each page, and a page for addresses that do not exist.
 - :mod:`.notebooks` writes each chapter as a notebook that reads well in any Jupyter.
 - :mod:`.weight` serves fonts, the applets and every script from the book itself, from a disk too,
@@ -23,19 +23,19 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from .directives import applets, benchmarks, chapter_map, exercises, quizzes, teaching
-from .links import glossary_links, not_found, page_buttons, previews, sharing
+from .links import edition, glossary_links, not_found, page_buttons, previews, search_index, sharing
 from .notebooks import reader
 from .provenance import chapter_times, receipts, run_inputs
-from .theme import access, citations, formulas, numbering, one_page
-from .weight import from_disk, icons, images, licences, local_files, math_font, page_assets
+from .theme import access, citations, formulas, numbering, one_page, tables
+from .weight import icons, images, licences, local_files, math_font, page_assets, styles
 
 PARTS = (
-    *(numbering, citations, formulas, access, one_page),
+    *(numbering, citations, formulas, tables, access, one_page),
     *(applets, quizzes, chapter_map, benchmarks, exercises, teaching),
     *(receipts, run_inputs, chapter_times),
-    *(page_buttons, glossary_links, previews, not_found, sharing),
+    *(page_buttons, glossary_links, previews, search_index, not_found, sharing, edition),
     *(reader,),
-    *(local_files, from_disk, images, page_assets, icons, math_font, licences),
+    *(local_files, images, page_assets, icons, styles, math_font, licences),
 )
 
 

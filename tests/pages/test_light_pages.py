@@ -102,10 +102,11 @@ class TestBuiltPages:
             named = [one for one in scripts if one]
             assert len(named) == len(set(named)), name
 
-    def test_only_the_search_page_loads_the_search_index(self, html: Path):
+    def test_no_page_loads_a_search_index_at_once(self, html: Path):
         for path in html.rglob("*.html"):
-            is_loaded = "searchindex.js" in path.read_text(encoding="utf-8")
-            assert is_loaded == (path.name == "search.html"), path.name
+            scripts = str(pages.parsed(path).find_all("script"))
+            for index in ("searchindex.js", "searchtools.js", "search-index.js"):
+                assert index not in scripts, path.name
 
     def test_every_icon_has_its_rule_and_glyph(self, html: Path):
         style = (html / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")

@@ -14,9 +14,8 @@ from sphinx.application import Sphinx
 TARGET = "_static/licences.txt"
 OWN = ("LICENSE", "LICENSE-text.md")
 PARTS = {
-    "sphinx": r"basic\.css|doctools\.js|documentation_options\.js|searchtools\.js"
+    "sphinx": r"basic\.css|doctools\.js|documentation_options\.js"
     r"|sphinx_highlight\.js|(?:file|plus|minus)\.png",
-    "snowballstemmer": r"language_data\.js",
     "pygments": r"pygments\.css",
     "pydata-sphinx-theme": r"(?:scripts|styles)/(?:pydata-sphinx-theme|theme)\..*",
     "sphinx-book-theme": r"(?:scripts|styles)/sphinx-book-theme\..*|images/logo_.*",

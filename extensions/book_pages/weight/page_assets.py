@@ -2,9 +2,7 @@
 """Load on each page only what that page uses, and leave out of the build what no page uses.
 
 Extensions add their scripts and styles to every page. Here each is kept only where its mark stands
-in the page's text: the copy button where code is. The search index
-(73 KiB compressed) is loaded by the search page alone, see ``theme/templates/layout.html``: the
-search field of the other pages sends the reader there.
+in the page's text: the copy button where code is.
 """
 
 import re
