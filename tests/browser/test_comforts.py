@@ -45,21 +45,24 @@ def card(page: Page) -> Locator:
 
 def pointed(page: Page, selector: str) -> Locator:
     """Point at a link with the mouse, and wait for its card."""
-    link = below_the_bar(page, selector)
+    link = away_from_its_target(page, selector)
     link.hover()
     expect(card(page)).to_be_visible()
     expect(link).to_have_attribute("aria-describedby", "link-preview")
     return link
 
 
-def below_the_bar(page: Page, selector: str) -> Locator:
-    """Scroll a link to the top of the window, so that what stands above it is out of sight."""
+def away_from_its_target(page: Page, selector: str) -> Locator:
+    """Scroll a link to an edge of the window, so that what it leads to is out of sight."""
     link = page.locator(selector).first
     link.evaluate(
         """(link) => {
+          const name = decodeURIComponent(link.hash.slice(1));
+          const target = document.getElementById(name);
+          const isBelow = target && link.compareDocumentPosition(target) & 4;
           const bar = document.querySelector(".bd-header-article").offsetHeight;
-          const top = link.getBoundingClientRect().top + scrollY - bar - 12;
-          scrollTo({ top, behavior: "instant" });
+          const wanted = isBelow ? innerHeight - 60 : bar + 12;
+          scrollBy({ top: link.getBoundingClientRect().top - wanted, behavior: "instant" });
         }"""
     )
     return link
@@ -67,7 +70,7 @@ def below_the_bar(page: Page, selector: str) -> Locator:
 
 def focused(page: Page, selector: str) -> Locator:
     """Reach a link by keyboard, with the tabulator from the link's own place."""
-    link = below_the_bar(page, selector)
+    link = away_from_its_target(page, selector)
     link.evaluate(
         """(link) => {
           const start = document.createElement("button");

@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 
 from book_pages.links.preview_text import MOST_LINES, MOST_ROWS, card_of
-from book_pages.links.previews import LINKS, MENUS, cards_of
+from book_pages.links.previews import LINKS, cards_of
 from tools.checks import pages
 
 ROWS = "".join(f"<tr><td>row {n}</td></tr>" for n in range(9))
@@ -108,12 +108,14 @@ def test_every_link_of_the_text_to_a_place_has_a_card(html: Path):
     assert n_cards > 900
 
 
-def test_a_link_to_a_chapter_has_a_card_but_none_in_a_menu(html: Path):
-    cards = read_cards(html / "_static" / "previews" / "chapters" / "05_bert.js")
-    assert "4 GPT" in cards["04_gpt.html"]
-    first = read_cards(html / "_static" / "previews" / "chapters" / "index.js")
-    menu = pages.parsed(html / "chapters" / "index.html").select(f":is({MENUS}) a.internal")
-    assert not {str(link["href"]) for link in menu} & set(first)
+def test_a_link_to_a_page_has_a_card_but_none_in_a_menu(article: Tag):
+    link = '<a class="internal" href="other.html">Chapter 4</a>'
+    for around, expected in (("p", ["other.html"]), ("nav", [])):
+        text = f"<article><{around}>{link}</{around}></article>"
+        reader = BeautifulSoup(text, "html.parser").article
+        found = dict(cards_of("one", reader, {"other": article}.get))
+        assert list(found) == expected
+        assert all("A heading" in card for card in found.values())
 
 
 def test_cards_hold_nothing_to_act_on_and_find_their_pictures(html: Path):
