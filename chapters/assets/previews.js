@@ -47,17 +47,6 @@
     return cards;
   }
 
-  /** Draw the formulas of the card, with MathJax loaded first on a page that has none itself. */
-  async function drawFormulas() {
-    if (!card.querySelector(".math")) return;
-    if (!document.querySelector('script[src*="mathjax/"]')) {
-      window.MathJax = { startup: { typeset: false } };
-      await loadScript("_static/mathjax/tex-chtml.js");
-    }
-    await window.MathJax?.startup?.promise;
-    await window.MathJax?.typesetPromise?.([card]);
-  }
-
   /** Put the card below its link, or above it where there is more room, inside the window. */
   function place() {
     if (!shownFor || !card.offsetParent) return; // hidden, or printed
@@ -76,18 +65,21 @@
     card.style.top = `${top - origin.top}px`;
   }
 
+  /** Whether what a link leads to can be seen already. */
+  function isInView(link) {
+    if (link.pathname !== location.pathname || !link.hash) return false;
+    const { top, bottom } = document.getElementById(decodeURIComponent(link.hash.slice(1)))?.getBoundingClientRect() ?? {};
+    return top >= 0 && bottom <= document.documentElement.clientHeight;
+  }
+
   /** Show the card of a link, if it has one and is still the one pointed at. */
   async function show(link) {
+    if (isInView(link)) return;
     const html = (await loadCards())[link.getAttribute("href")];
     if (!html || shownFor !== link) return;
-    window.MathJax?.typesetClear?.([card]);
     card.innerHTML = html;
     card.hidden = false;
-    card.style.visibility = "hidden"; // measured first, seen when its formulas stand
-    await drawFormulas();
-    if (shownFor !== link) return;
     place();
-    card.style.visibility = "";
     link.removeAttribute("title"); // the browser's own card would cover ours
     link.setAttribute("aria-describedby", card.id);
   }
@@ -104,7 +96,7 @@
 
   /** Return the link inside the text that an event is about, if any. */
   function linkOf(event) {
-    return event.target.closest?.("article a.internal[href*='#']:not(.headerlink)");
+    return event.target.closest?.("article a.internal:not(.headerlink)");
   }
 
   /** Show the card of a link after a while. */

@@ -20,9 +20,8 @@ PAGE = """<!doctype html><html lang="en"><head><link rel="icon" href="data:,">
 PIXEL = (
     "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"  # one pixel
 )
-LATE = """<script>addEventListener("load", () => setTimeout(() => {
-document.querySelector("h1").style.marginTop = "700px"; }, 50));
-window.MathJax = { startup: { promise: new Promise((done) => setTimeout(done, 500)) } };</script>"""
+LATE = """<script>addEventListener("load", () => requestAnimationFrame(() => {
+document.querySelector("h1").style.marginTop = "700px"; }));</script>"""
 
 
 def shadow(host: str, inside: str) -> str:

@@ -17,16 +17,12 @@ from tools.checks import pages
 
 PLAIN, WITH_MATH = "chapters/further_learning.html", "chapters/05_bert.html"
 KIB = 1024
-WEB_FONTS_OF_MATH = 90 * KIB  # what MathJax fetches for one page; the browser tests measure it
+MATHS = "_static/fonts/book-maths.woff"
 
 
 @pytest.mark.parametrize(
     ("name", "text", "is_kept"),
     [
-        ("mathjax/tex-chtml.js", '<span class="math notranslate">', True),
-        ("mathjax/tex-chtml.js", "<p>aftermath</p>", False),
-        ('window.MathJax = {"options": 1}', '<div class="amsmath math">', True),
-        ('window.MathJax = {"options": 1}', "<p>none</p>", False),
         ("togglebutton.js", '<div class="solution dropdown admonition">', True),
         ("togglebutton.js", "<details>", False),
         ("copybutton.js", '<div class="highlight-python"><div class="highlight">', True),
@@ -93,7 +89,6 @@ class TestBuiltPages:
 
     def test_scripts_are_where_they_are_used(self, html: Path):
         loads = {
-            "tex-chtml": ".math",
             "copybutton.js": "div.highlight",
             "togglebutton.js": ".toggle, .dropdown",
         }
@@ -107,10 +102,11 @@ class TestBuiltPages:
             named = [one for one in scripts if one]
             assert len(named) == len(set(named)), name
 
-    def test_only_the_search_page_loads_the_search_index(self, html: Path):
+    def test_no_page_loads_a_search_index_at_once(self, html: Path):
         for path in html.rglob("*.html"):
-            is_loaded = "searchindex.js" in path.read_text(encoding="utf-8")
-            assert is_loaded == (path.name == "search.html"), path.name
+            scripts = str(pages.parsed(path).find_all("script"))
+            for index in ("searchindex.js", "searchtools.js", "search-index.js"):
+                assert index not in scripts, path.name
 
     def test_every_icon_has_its_rule_and_glyph(self, html: Path):
         style = (html / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
@@ -142,7 +138,7 @@ class TestBuiltPages:
 
     def test_pages_are_light(self, html: Path):
         assert weight(html, PLAIN) < 350 * KIB
-        assert weight(html, WITH_MATH) + WEB_FONTS_OF_MATH < 700 * KIB
+        assert weight(html, WITH_MATH) + (html / MATHS).stat().st_size < 350 * KIB
 
 
 def weight(html: Path, name: str) -> int:

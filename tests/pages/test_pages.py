@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from book_pages.weight.local_files import mathjax_files
 from tools.checks import pages
 
 
@@ -29,15 +28,10 @@ class TestBuild:
     def test_pages_have_no_complaint(self, html: Path):
         assert pages.problems(html) == []
 
-    def test_mathjax_and_its_fonts_are_in_the_build(self, html: Path):
-        mathjax = html / "_static" / "mathjax"
-        assert all((mathjax / name).is_file() for name in mathjax_files())
-        assert "Apache License" in (mathjax / "LICENSE.txt").read_text(encoding="utf-8")
-
-    def test_pages_load_no_script_for_widgets_or_thebe(self, html: Path):
+    def test_pages_load_no_script_for_widgets_thebe_or_formulas(self, html: Path):
         for name in pages.built_pages(html):
             scripts = str(pages.parsed(html / name).find_all("script")).lower()
-            for unwanted in ("thebe", "require.js", "html-manager"):
+            for unwanted in ("thebe", "require.js", "html-manager", "mathjax"):
                 assert unwanted not in scripts, name
 
     def test_the_reader_chooses_light_or_dark(self, html: Path):

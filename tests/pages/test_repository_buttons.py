@@ -163,7 +163,7 @@ def small_book(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     book = tmp_path_factory.mktemp("small")
     for folder in ("extensions", "chapters/assets", "chapters/applets"):
         shutil.copytree(repository / folder, book / folder)
-    for name in ("_config.yml", "chapters/references.bib"):
+    for name in ("_config.yml", "pyproject.toml", "chapters/references.bib"):
         shutil.copy(repository / name, book / name)
     (book / "_toc.yml").write_text(TOC, encoding="utf-8")
     (book / "chapters" / "index.md").write_text("# A book\n\nWhat it is about.\n", encoding="utf-8")
@@ -197,6 +197,8 @@ def test_pages_of_a_known_repository(small_book: Path, tmp_path: Path):
     assert page.select_one("link[rel=canonical]")["href"] == f"{base}chapters/05_bert.html"
     picture = str(page.select_one('meta[property="og:image"]')["content"])
     assert (html / picture.removeprefix(base)).is_file()
+    card = page.select_one('meta[name="twitter:card"]')
+    assert card["content"] == "summary_large_image"
     assert page.select_one('meta[property="og:url"]')["content"].startswith(base)
     assert pages.parsed(html / "404.html").base["href"] == "/the.book/"
 

@@ -222,7 +222,7 @@ PAGE = """<html><body><article><section><h1>Exercises for chapter 7</h1>
 def html(tmp_path: Path) -> Path:
     """A built book of one chapter."""
     html = tmp_path / "html"
-    (html / "_static" / "mathjax").mkdir(parents=True)
+    (html / "_static").mkdir(parents=True)
     (html / "_static" / "pygments.css").write_text("", encoding="utf-8")
     (html / "chapters").mkdir()
     (html / "chapters" / "a.png").write_bytes(b"png")

@@ -23,7 +23,7 @@ from tools.editions import browsing
 
 RECORD = ROOT / "benchmarks" / "pages.json"
 KIB = 1024
-LIMITS = {False: 350 * KIB, True: 700 * KIB}  # without and with formulas; pictures apart
+LIMIT = 350 * KIB  # pictures apart
 SUFFIXES = {
     "html": (".html",),
     "css": (".css",),
@@ -32,15 +32,13 @@ SUFFIXES = {
     "images": (".png", ".svg", ".jpg", ".jpeg", ".webp", ".gif"),
     "models": (".safetensors", ".gz", ".bin", ".onnx"),
 }
-KINDS = (*SUFFIXES, "math", "other")
+KINDS = (*SUFFIXES, "other")
 
 Weight = dict[str, int]
 
 
 def kind_of(path: Path) -> str:
-    """Return which of `KINDS` a file is; everything below a folder ``mathjax`` is mathematics."""
-    if "mathjax" in path.parts:
-        return "math"
+    """Return which of `KINDS` a file is."""
     return next((kind for kind, ends in SUFFIXES.items() if path.suffix in ends), "other")
 
 
@@ -66,13 +64,12 @@ def weigh(addresses: Iterable[str], served: str, folder: Path) -> Weight:
 
 
 def too_heavy(weight: Weight) -> list[str]:
-    """List one complaint for each limit that a page breaks."""
+    """List what is wrong with a page's weight."""
     total = sum(size for kind, size in weight.items() if kind not in ("images", "models"))
-    limit = LIMITS[weight["math"] > 0]
     complaints = []
-    if total > limit:
+    if total > LIMIT:
         parts = ", ".join(f"{kind} {size / KIB:.0f}" for kind, size in weight.items() if size)
-        complaints.append(f"{total / KIB:.0f} KiB, more than {limit // KIB}: {parts}")
+        complaints.append(f"{total / KIB:.0f} KiB, more than {LIMIT // KIB}: {parts}")
     if weight["models"]:
         complaints.append(f"{weight['models'] / KIB:.0f} KiB of models that nobody asked for")
     return complaints
@@ -119,8 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, weight in weights.items():
         row = "".join(f"{weight[kind] / KIB:8.0f}" for kind in KINDS)
         print(f"{name:40}{row}  {'; '.join(too_heavy(weight))}".rstrip())
-    limits = {"plain": LIMITS[False], "with formulas": LIMITS[True]}
-    record = {"unit": "bytes, gzip", "limits": limits, "pages": weights}
+    record = {"unit": "bytes, gzip", "limit": LIMIT, "pages": weights}
     options.to.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return 0
 

@@ -20,10 +20,9 @@ from tools.editions.building import find_browser
 NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 SETTLED = """async () => {
   await document.fonts.ready;
-  await window.MathJax?.startup?.promise;
-  await document.fonts.ready;
+  await new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)));
 }"""
-"""A function for an open page: it returns once fonts and formulas are there."""
+"""A function for an open page: it returns once its fonts are there and it is drawn."""
 
 
 @contextmanager

@@ -30,7 +30,6 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width">
 <title>{title}</title>
 <style>{style}</style>
-<script defer src="mathjax/tex-chtml.js"></script>
 </head>
 <body>
 <main>
@@ -69,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write_keys(html: Path, folder: Path) -> list[Key]:
-    """Write the pages of the key, an index, and MathJax beside them.
+    """Write the pages of the key, and an index.
 
     What was in `folder` is deleted.
 
@@ -81,7 +80,7 @@ def write_keys(html: Path, folder: Path) -> list[Key]:
     if not keys:
         raise ChapterError(f"no exercises in {html}; make book first")
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(html / "_static" / "mathjax", folder / "mathjax")
+    folder.mkdir(parents=True)
     style = (html / "_static" / "pygments.css").read_text(encoding="utf-8")
     style += STYLE.read_text(encoding="utf-8")
     for key in keys:

@@ -22,9 +22,6 @@ ON_SCREEN_ONLY = (
     "#pst-skip-link, .prev-next-footer, .bd-footer, .headerlink, dialog, .toctree-wrapper > p, "
     "button, .tableofcontents-wrapper, .onlyprint, #jb-print-docs-body"
 )
-FORMULAS = """<script>
-MathJax = {options: {ignoreHtmlClass: ".*", processHtmlClass: "math|output_area"}};
-</script><script defer src="_static/mathjax/tex-chtml.js"></script>"""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -81,7 +78,7 @@ def prepare(soup: BeautifulSoup) -> None:
             title.insert_after(contents)
     style = soup.new_tag("style")
     style.string = STYLE.read_text(encoding="utf-8")
-    (soup.head or soup).extend([style, BeautifulSoup(FORMULAS, "html.parser")])
+    (soup.head or soup).append(style)
 
 
 def table_of_contents(article: Tag) -> str:
@@ -99,7 +96,7 @@ def table_of_contents(article: Tag) -> str:
 
 
 def print_page(page: Path, pdf: Path) -> None:
-    """Print a page to a PDF file with an outline, once its formulas are drawn.
+    """Print a page to a PDF file with an outline.
 
     Raises:
         ChapterError: There is no browser, or it wrote nothing.

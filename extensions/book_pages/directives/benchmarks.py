@@ -23,6 +23,7 @@ from book_pages.directives.markdown import parse_markdown
 
 RESULTS = "benchmarks/results.json"
 WEIGHTS = "benchmarks/pages.json"
+N_HEAVIEST = 3
 WAITS = "benchmarks/waits.json"
 COLUMNS = ("name", "ours", "peer", "ratio", "unit")
 
@@ -74,31 +75,20 @@ class BenchmarksDirective(SphinxDirective):
 
 
 def weight_lines(record: dict[str, Any]) -> list[str]:
-    """Write the heaviest page without formulas and the heaviest with them as a table, in KiB.
+    """Write the heaviest pages as a table, in KiB, heaviest first.
 
-    `record` has ``limits`` and ``pages``, all in bytes.
-
-    Raises:
-        ValueError: There is no page of one of the two sorts.
+    `record` has ``limit`` and ``pages``, all in bytes.
     """
-    kinds = ("html", "css", "js", "fonts", "math")
-    titles = ("text", "style", "scripts", "fonts", "formulas", "together", "limit", "figures")
-    lines = [f"| heaviest page | {' | '.join(titles)} |", "|:--|" + "--:|" * len(titles)]
-    for sort, limit in record["limits"].items():
-        with_formulas = sort == "with formulas"
-        pages = {
-            name: weight
-            for name, weight in record["pages"].items()
-            if (weight["math"] > 0) == with_formulas
-        }
-        if not pages:
-            raise ValueError(f"expected a page {sort} in {WEIGHTS}, got none")
-        totals = {name: sum(w.values()) - w["images"] for name, w in pages.items()}
-        name = max(totals, key=lambda one: totals[one])
-        cells = [*(pages[name][kind] for kind in kinds), totals[name], limit, pages[name]["images"]]
-        numbers = " | ".join(f"{size / 1024:.0f}" for size in cells)
-        label = f"{sort}: {{doc}}`/{name.removesuffix('.html')}`"
-        lines.append(f"| {label} | {numbers} |")
+    kinds = ("html", "css", "js", "fonts")
+    titles = ("text", "style", "scripts", "fonts", "together", "limit", "figures")
+    lines = [f"| heaviest pages | {' | '.join(titles)} |", "|:--|" + "--:|" * len(titles)]
+    pages = record["pages"]
+    totals = {name: sum(w.values()) - w["images"] for name, w in pages.items()}
+    for name in sorted(totals, key=lambda one: -totals[one])[:N_HEAVIEST]:
+        weight = pages[name]
+        sizes = [*(weight[kind] for kind in kinds), totals[name], record["limit"], weight["images"]]
+        numbers = " | ".join(f"{size / 1024:.0f}" for size in sizes)
+        lines.append(f"| {{doc}}`/{name.removesuffix('.html')}` | {numbers} |")
     return lines
 
 
@@ -142,7 +132,7 @@ class RecordDirective(SphinxDirective):
 
 
 class PageWeightsDirective(RecordDirective):
-    """``{page-weights}``: what the heaviest pages weigh, and their limits."""
+    """``{page-weights}``: what the heaviest pages weigh, and their limit."""
 
     record = WEIGHTS
 

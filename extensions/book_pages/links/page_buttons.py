@@ -16,6 +16,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError
+from sphinx.util.docutils import SphinxDirective
 
 from book_pages.links.repository import Repository, RepositoryError, find_base, find_repository
 from book_pages.notebooks.reader import FOLDER
@@ -35,9 +36,20 @@ class Menu(NamedTuple):
 
 def register(app: Sphinx) -> None:
     """Read the environment once, and complete every page."""
-    app.add_config_value("book_repository", None, "html")
+    app.add_config_value("book_repository", None, "env")
+    app.add_directive("with-repository", WithRepository)
     app.connect("config-inited", read_environment)
     app.connect("html-page-context", add_buttons)
+
+
+class WithRepository(SphinxDirective):
+    """``{with-repository}``: text about buttons that only a build with a repository has."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the content, or nothing."""
+        return self.parse_content_to_nodes() if self.config.book_repository else []
 
 
 def read_environment(app: Sphinx, config: Config) -> None:

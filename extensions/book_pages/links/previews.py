@@ -11,6 +11,7 @@ points at a link, by ``<script>`` and not by ``fetch``, so that it also works fr
 import json
 import posixpath
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -24,6 +25,7 @@ from book_pages.links.preview_text import card_of
 SCRIPT, PAPER = "previews.js", "paper.js"
 FOLDER = "_static/previews"
 LINKS = "a.internal[href]"
+MENUS = ".chapter-pages, .chapter-map-stage, .card, nav"
 Article = Callable[[str], Tag | None]
 
 
@@ -56,6 +58,7 @@ def write_cards(app: Sphinx, exception: Exception | None) -> None:
         path.write_text(f"bookPreviews({content});\n", encoding="utf-8")
 
 
+@cache
 def read_article(path: Path) -> Tag | None:
     """Read the text of a built page, without the theme around it; None when there is no page."""
     if not path.is_file():
@@ -69,17 +72,26 @@ def cards_of(page: str, article: Tag, find_article: Article) -> Iterator[tuple[s
 
     Yields a link as the page writes it, and its card's HTML; each link once.
     """
-    links = (str(link["href"]) for link in article.select(LINKS) if not _is_mark(link))
+    links = (str(link["href"]) for link in article.select(LINKS) if not _needs_none(link))
     for href in dict.fromkeys(links):
         parts = urlsplit(href)
-        if parts.scheme or parts.netloc or not parts.fragment:
+        if parts.scheme or parts.netloc:
             continue
         target = target_page(page, parts.path)
         there = find_article(target)
-        card = card_of(there, unquote(parts.fragment)) if there is not None else None
+        if there is None:
+            continue
+        anchor = unquote(parts.fragment) or _first_anchor(there)
+        card = card_of(there, anchor) if anchor else None
         if card is not None:
             move_pictures(card, target, page)
             yield href, card.decode_contents().strip()
+
+
+def _first_anchor(article: Tag) -> str:
+    """Return the anchor of a page's title."""
+    section = article.find("section", id=True)
+    return str(section["id"]) if isinstance(section, Tag) else ""
 
 
 def target_page(page: str, path: str) -> str:
@@ -98,6 +110,6 @@ def move_pictures(card: Tag, home: str, page: str) -> None:
         image["src"] = posixpath.relpath(posixpath.normpath(file), start)
 
 
-def _is_mark(link: Tag) -> bool:
-    """Return whether a link is the mark beside a heading, which leads to where it stands."""
-    return "headerlink" in (link.get("class") or [])
+def _needs_none(link: Tag) -> bool:
+    """Return whether a link is the mark beside a heading, or stands in a menu of pages."""
+    return "headerlink" in (link.get("class") or []) or link.css.closest(MENUS) is not None

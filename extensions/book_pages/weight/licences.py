@@ -2,8 +2,7 @@
 """Put the licences of all that the pages ship beside them: ``_static/licences.txt``.
 
 Most of the scripts and styles come from installed distributions; their texts are read from there,
-so that they are those of the very versions. MathJax's text lies beside MathJax
-(:mod:`.local_files`). What a distribution ships from others is named here.
+so that they are those of the very versions. What a distribution ships from others is named here.
 """
 
 import re
@@ -15,9 +14,8 @@ from sphinx.application import Sphinx
 TARGET = "_static/licences.txt"
 OWN = ("LICENSE", "LICENSE-text.md")
 PARTS = {
-    "sphinx": r"basic\.css|doctools\.js|documentation_options\.js|searchtools\.js"
+    "sphinx": r"basic\.css|doctools\.js|documentation_options\.js"
     r"|sphinx_highlight\.js|(?:file|plus|minus)\.png",
-    "snowballstemmer": r"language_data\.js",
     "pygments": r"pygments\.css",
     "pydata-sphinx-theme": r"(?:scripts|styles)/(?:pydata-sphinx-theme|theme)\..*",
     "sphinx-book-theme": r"(?:scripts|styles)/sphinx-book-theme\..*|images/logo_.*",
@@ -43,8 +41,11 @@ The icons of the pages are a part of Font Awesome Free 6, copyright (c) Fonticon
 (https://fontawesome.com), with Reserved Font Name Font Awesome. The font, reduced and renamed, is
 licensed under the SIL Open Font License 1.1, whose text follows; the pictures of single icons
 under CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/); their style rules under MIT."""
-MATHJAX = "mathjax/.*"
-MATHJAX_NOTICE = "MathJax 3: Apache License 2.0, see mathjax/LICENSE.txt beside this file."
+MATHS = "fonts/book-maths.*"
+MATHS_NOTICE = """\
+The font of the formulas is a part of STIX Two Math, copyright 2001-2020 The STIX Fonts Project
+Authors (https://github.com/stipub/stixfonts), reduced and renamed. It is licensed under the SIL
+Open Font License 1.1, whose text follows."""
 _LICENCE_FILE = re.compile(r"[^/]*\.dist-info/(?:licenses/)?(?:LICEN[CS]E|COPYING)(?:\.\w+)?")
 
 
@@ -64,12 +65,12 @@ def licences(root: Path) -> str:
     """Collect the texts, a heading above each; of the book's own licences those that are there."""
     own = [(name, root / name) for name in OWN if (root / name).is_file()]
     sections = [(f"The book: {name}", path.read_text(encoding="utf-8")) for name, path in own]
-    sections.append(("MathJax", MATHJAX_NOTICE))
     sections += [(name, licence_of(name)) for name in PARTS]
     mit = licence_of("sphinx-copybutton").partition("Permission is hereby granted")
     names = "\n".join(f"- {what}" for what in OTHERS.values())
     sections.append(("Further parts under the MIT licence", f"{names}\n\n{mit[1]}{mit[2]}"))
     font = Path(__file__).with_name("font_licence.txt").read_text(encoding="utf-8")
+    sections.append(("Mathematics", MATHS_NOTICE))
     sections.append(("Font Awesome", f"{ICON_NOTICE}\n\n{font}"))
     return "\n\n".join(f"{'=' * 80}\n{name}\n\n{text.strip()}" for name, text in sections) + "\n"
 
@@ -88,5 +89,5 @@ def licence_of(name: str) -> str:
 
 def is_named(file: str) -> bool:
     """Return whether a third party's file below ``_static/`` has its licence in the text."""
-    patterns = (*PARTS.values(), *OTHERS, ICONS, MATHJAX)
+    patterns = (*PARTS.values(), *OTHERS, ICONS, MATHS)
     return any(re.fullmatch(pattern, file) for pattern in patterns)

@@ -2,9 +2,7 @@
 """Load on each page only what that page uses, and leave out of the build what no page uses.
 
 Extensions add their scripts and styles to every page. Here each is kept only where its mark stands
-in the page's text: MathJax where a formula is, the copy button where code is. The search index
-(73 KiB compressed) is loaded by the search page alone, see ``theme/templates/layout.html``: the
-search field of the other pages sends the reader there.
+in the page's text: the copy button where code is.
 """
 
 import re
@@ -15,7 +13,6 @@ from typing import Any
 from sphinx.application import Sphinx
 
 MARKS = {
-    "mathjax": r'class="[^"]*\b(?:math|output_area|tex2jax_process|mathjax_process)\b',
     "togglebutton": r'class="[^"]*\b(?:toggle|dropdown)\b',
     "toggleHint": r'class="[^"]*\b(?:toggle|dropdown)\b',
     "toggleOpenOnPrint": r'class="[^"]*\b(?:toggle|dropdown)\b',
@@ -72,8 +69,6 @@ def is_used(name: str, text: str) -> bool:
     `name` is a file name or inline text; `text` is the page's own HTML, without the theme around
     it.
     """
-    if name.startswith("window.MathJax"):
-        name = "mathjax"
     for part, mark in MARKS.items():
         if part in name:
             return re.search(mark, text) is not None
