@@ -3,8 +3,9 @@
 
 :mod:`.quiz_text` shows how one is written. A page numbers its questions from 1 and gives each the
 label as its address, so that ``{ref}`` can name it. In HTML each option is a ``<details>``: it
-opens by click, tap or key, without a script, and its first words say whether it is right.
-Other formats print a plain list.
+opens by click, tap or key, without a script, and its first words say whether it is right. Where
+scripts run, ``chapters/assets/quiz.js`` makes radio buttons of them. Other formats print a plain
+list.
 """
 
 from typing import Any
@@ -124,8 +125,8 @@ class PlainQuiz(SphinxPostTransform):
 
 def register(app: Sphinx) -> None:
     """Add the directive, its nodes and the plain form of other formats."""
-    app.add_node(quiz, html=(visit_quiz, _close("div")))
-    app.add_node(quiz_title, html=(visit_title, _close("p")))
+    app.add_node(quiz, html=(visit_quiz, depart_quiz))
+    app.add_node(quiz_title, html=(visit_title, depart_title))
     app.add_node(quiz_option, html=(visit_option, _close("div", "details")))
     app.add_node(quiz_choice, html=(visit_choice, depart_choice))
     app.add_directive("quiz", QuizDirective)
@@ -139,15 +140,26 @@ def visit_quiz(translator: Any, node: quiz) -> None:
     translator.body.append(translator.starttag(node, "div", **opening))
 
 
+def depart_quiz(translator: Any, node: quiz) -> None:
+    """Leave a place for the script's button and verdict, and close the question."""
+    translator.body.append('<p class="quiz-foot"></p>\n</div>\n')
+
+
 def visit_title(translator: Any, node: quiz_title) -> None:
     """Open the title's line."""
     translator.body.append(translator.starttag(node, "p", "", CLASS="quiz-title"))
 
 
+def depart_title(translator: Any, node: quiz_title) -> None:
+    """Leave a place for the page's score, and close the line."""
+    translator.body.append('<span class="practice-score"></span></p>\n')
+
+
 def visit_option(translator: Any, node: quiz_option) -> None:
     """Open an option, closed for the reader."""
     kind = "quiz-right" if node["is_right"] else "quiz-wrong"
-    translator.body.append(f'<details class="quiz-option {kind}">\n')
+    letter = node["letter"]
+    translator.body.append(f'<details class="quiz-option {kind}" data-letter="{letter}">\n')
 
 
 def visit_choice(translator: Any, node: quiz_choice) -> None:

@@ -23,6 +23,10 @@ MARKS = {
     "copybutton": r'<div class="highlight',
     "mystnb": r'class="[^"]*\b(?:cell|output|pasted)\b',
     "exercise.css": r'class="[^"]*\b(?:exercise|solution)\b',
+    "practice": r'class="(?:quiz|answer|answer-elsewhere|hint)"',
+    "answer-rules.js": r'<form class="answer"',
+    "answers.js": r'<form class="answer"',
+    "quiz.js": r'class="quiz"',
     "proof.css": r'class="[^"]*\bproof\b',
 }
 """Part of a file's name, or of an inline script → what stands in a page that uses it."""
