@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Write below a chapter's title links to its pages, its times, and a switch for folded code.
 
-The reading times are estimates: the words of prose at 200 a minute, and the lines of code at ten. The
+The reading times are estimates: the words of prose at 200 a minute, the lines of code at ten. The
 run time is the chapter's last run, measured. Both are made by the build.
 """
 
