@@ -92,6 +92,7 @@ def test_nothing_found_is_said(visit: Visitor):
 
 def test_the_page_of_the_search_answers_its_address(visit: Visitor):
     page = visit("search.html?q=perplexity").page
+    expect(page.get_by_role("heading", name="Glossary")).to_be_visible()
     expect(page.locator("#search-results a").first).to_be_visible()
 
 
