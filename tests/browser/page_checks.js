@@ -2,7 +2,8 @@
 // What a test asks of an open page. Evaluated in the page; each function returns complaints.
 window.pageChecks = (() => {
   const UNSEEN_BY_DESIGN =
-    ".onlyprint, #jb-print-docs-body, .explore-state[hidden], summary > :is(.expanded, .collapsed)";
+    ".onlyprint, #jb-print-docs-body, .explore-state[hidden], summary > :is(.expanded, .collapsed), " +
+    ".quiz-foot, form.answer"; // what only a script can answer
 
   /** All elements below a root, those in open shadow roots too. */
   function* elements(root = document) {
