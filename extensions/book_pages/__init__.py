@@ -3,8 +3,9 @@
 
 - :mod:`.theme` numbers figures, equations and exercises after the chapter's file name, cites in
   round brackets, mends what screen readers stumble over, and lets the book print as one page.
-- :mod:`.directives` are what a chapter's text may hold beside Markdown: applets, quizzes, the map
-  of the chapters, benchmarks, the index of exercises and the teachers' tables.
+- :mod:`.directives` are what a page's text may hold beside Markdown: applets, quizzes, the three
+  questions and the map of the first page, benchmarks, the index of exercises and the teachers'
+  tables.
 - :mod:`.provenance` says where numbers come from: a link from each to its cell, the times of a
   chapter, what its run cost, and from which seeds, data and packages its outputs were made.
 - :mod:`.links` adds buttons, links to the glossary, previews of what a link leads to, a
@@ -21,7 +22,15 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from .directives import applets, benchmarks, chapter_map, exercises, quizzes, teaching
+from .directives import (
+    applets,
+    benchmarks,
+    chapter_map,
+    exercises,
+    front_page,
+    quizzes,
+    teaching,
+)
 from .links import glossary_links, not_found, page_buttons, previews, sharing
 from .notebooks import reader
 from .provenance import chapter_times, receipts, run_inputs
@@ -30,7 +39,7 @@ from .weight import from_disk, icons, images, licences, local_files, page_assets
 
 PARTS = (
     *(numbering, citations, access, one_page),
-    *(applets, quizzes, chapter_map, benchmarks, exercises, teaching),
+    *(applets, quizzes, chapter_map, front_page, benchmarks, exercises, teaching),
     *(receipts, run_inputs, chapter_times),
     *(page_buttons, glossary_links, previews, not_found, sharing),
     *(reader,),

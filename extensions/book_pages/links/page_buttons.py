@@ -43,6 +43,8 @@ def register(app: Sphinx) -> None:
 def read_environment(app: Sphinx, config: Config) -> None:
     """Put the repository and the pages' address into the configuration.
 
+    With a repository, what stands under ``{only} repository`` is part of the pages.
+
     Raises:
         ConfigError: A variable is malformed.
     """
@@ -51,6 +53,8 @@ def read_environment(app: Sphinx, config: Config) -> None:
         config.html_baseurl = find_base(os.environ, config.book_repository)
     except RepositoryError as error:
         raise ConfigError(str(error)) from error
+    if config.book_repository is not None:
+        app.tags.add("repository")
 
 
 def add_buttons(

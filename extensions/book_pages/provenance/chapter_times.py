@@ -76,9 +76,14 @@ def times_line(words: int, code_lines: int, seconds: float) -> str:
 
     `code_lines` are not counted in `words`; `seconds` is the wall time of the last run.
     """
-    minutes = max(1, round(words / WORDS_PER_MINUTE))
+    minutes = reading_minutes(words)
     code = f", beside {code_lines:,} lines of code" if code_lines else ""
     return (
         f"<span>Reading: about {minutes} min ({words:,} words at {WORDS_PER_MINUTE} a minute"
         f"{code})</span> <span>Running: {duration(seconds)}, measured</span>"
     )
+
+
+def reading_minutes(words: int) -> int:
+    """Estimate how long prose of so many words takes to read, at least a minute."""
+    return max(1, round(words / WORDS_PER_MINUTE))
