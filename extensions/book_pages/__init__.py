@@ -4,8 +4,9 @@
 - :mod:`.theme` numbers figures, equations and exercises after the chapter's file name, cites in
   round brackets, draws formulas, mends what screen readers stumble over, and lets the book print as
   one page.
-- :mod:`.directives` are what a chapter's text may hold beside Markdown: applets, quizzes, fields
-  for answers, the map of the chapters, benchmarks, exercises' index and the teachers' tables.
+- :mod:`.directives` are what a page's text may hold beside Markdown: applets, quizzes, fields for
+  answers, the three questions and the map of the first page, benchmarks, the index of exercises and
+  the teachers' tables.
 - :mod:`.provenance` says where numbers come from: a link from each to its cell, the times of a
   chapter, what its run cost, and from which seeds, data and packages its outputs were made.
 - :mod:`.links` adds buttons, links to the glossary, previews of what a link leads to, a search, a
@@ -22,7 +23,16 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from .directives import answers, applets, benchmarks, chapter_map, exercises, quizzes, teaching
+from .directives import (
+    answers,
+    applets,
+    benchmarks,
+    chapter_map,
+    exercises,
+    front_page,
+    quizzes,
+    teaching,
+)
 from .links import edition, glossary_links, not_found, page_buttons, previews, search_index, sharing
 from .notebooks import reader
 from .provenance import chapter_times, receipts, run_inputs
@@ -31,7 +41,7 @@ from .weight import icons, images, licences, local_files, math_font, page_assets
 
 PARTS = (
     *(numbering, citations, formulas, tables, access, one_page),
-    *(applets, quizzes, answers, chapter_map, benchmarks, exercises, teaching),
+    *(applets, quizzes, answers, chapter_map, front_page, benchmarks, exercises, teaching),
     *(receipts, run_inputs, chapter_times),
     *(page_buttons, glossary_links, previews, search_index, not_found, sharing, edition),
     *(reader,),

@@ -90,6 +90,7 @@ def survey(visitor: Visitor, name: str, folder: Path) -> Survey:
     found: dict[str, list[str]] = {check: [] for check in CHECKS}
     light = visitor(name, may_fail=True)
     page = light.page
+    page.wait_for_load_state("networkidle")  # applets ask for their modules after the page is there
     weight = weigh_pages.weigh(light.asked, visitor.address, folder)
     found["weight"] += weigh_pages.too_heavy(weight)
     found["layout shift"] += look(page, "layoutShift")

@@ -13,7 +13,7 @@ from book_pages.directives.exercises import Exercise, exercises_of
 from tools.chapters import back_matter
 
 BOXES = [
-    Box("chapters/00_start", "Start", None, "Begin"),
+    Box("chapters/00_start", "Start", 0, "Begin"),
     Box("chapters/01_one", "1 One", 1, "Main"),
     Box("chapters/02_gpt", "2 GPT", 2, "Main"),
     Box("chapters/notation", "Notation", None, "Appendices"),
@@ -40,20 +40,20 @@ def directive(text: str, name: str) -> list[list[str]]:
 
 
 def test_stages_take_chapters_by_number_and_parts_by_caption():
-    stages = chapter_map.stages_of(["1-2: The chapters", "", "Appendices: To look up"], BOXES)
+    stages = chapter_map.stages_of(["0-2: The chapters", "", "Appendices: To look up"], BOXES)
     assert [(s.aim, [b.title for b in s.boxes]) for s in stages] == [
-        ("The chapters", ["1 One", "2 GPT"]),
+        ("The chapters", ["Start", "1 One", "2 GPT"]),
         ("To look up", ["Notation"]),
     ]
-    ahead = chapter_map.stages_of(["1-2: Now", "3-4: Not yet"], BOXES)
+    ahead = chapter_map.stages_of(["0-2: Now", "3-4: Not yet"], BOXES)
     assert [stage.aim for stage in ahead] == ["Now"]
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["1: One alone"], "no stage of the map names chapters/02_gpt"),
-        (["1-2: All", "Gone: A part"], "expected a part from .* got 'Gone'"),
+        (["0-1: Two alone"], "no stage of the map names chapters/02_gpt"),
+        (["0-2: All", "Gone: A part"], "expected a part from .* got 'Gone'"),
         (["1-2 All"], "expected '2-3: aim'"),
     ],
 )
@@ -62,11 +62,17 @@ def test_a_map_that_does_not_fit_the_book_is_refused(lines: list[str], message: 
         chapter_map.stages_of(lines, BOXES)
 
 
-def test_a_box_links_to_its_page_and_says_what_it_costs():
-    stage = Stage("Aim", BOXES[1:])
-    receipts = {"01_one": {"wall": 61.0}, "notation": {"wall": 5.0}}
-    assert chapter_map.stage_lines(stage, receipts)[2:] == [
-        "- {doc}`1 One (1 min 1 s) </chapters/01_one>`".replace("1 min 1 s", "1\xa0min\xa01\xa0s"),
+def test_a_chapter_without_a_picture_is_refused():
+    boxes = [*BOXES, Box("chapters/15_new", "15 New", 15, "Main")]
+    with pytest.raises(ValueError, match=r"no picture in thumbnails.py for the chapters \[15\]"):
+        chapter_map.stages_of(["0-15: All"], boxes)
+
+
+def test_a_box_links_to_its_page():
+    assert chapter_map.stage_lines(Stage("Aim", BOXES[1:])) == [
+        "Aim",
+        "",
+        "- {doc}`1 One </chapters/01_one>`",
         "- {doc}`2 GPT </chapters/02_gpt>`",
         "- {doc}`Notation </chapters/notation>`",
     ]
@@ -77,7 +83,8 @@ def test_the_map_of_the_book_shows_every_chapter(repository: Path, texts: dict[s
     boxes = chapter_map.boxes_of(toc, repository)
     (lines,) = directive(texts["index"], "chapter_map")
     shown = [box for stage in chapter_map.stages_of(lines, boxes) for box in stage.boxes]
-    assert [box.number for box in boxes if box.number] == [b.number for b in shown if b.number]
+    numbers = [box.number for box in shown if box.number is not None]
+    assert numbers == [box.number for box in boxes if box.number is not None] == list(range(15))
     assert len(set(shown)) == len(shown)
     assert all(box.title and "`" not in box.title and "<" not in box.title for box in shown)
 

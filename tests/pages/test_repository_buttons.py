@@ -147,6 +147,15 @@ NOTEBOOK = {
     "nbformat": 4,
     "nbformat_minor": 5,
 }
+INDEX = """\
+# A book
+
+What it is about.
+
+:::{only} repository
+It runs on a server, too.
+:::
+"""
 TOC = """\
 format: jb-book
 root: chapters/index
@@ -166,7 +175,7 @@ def small_book(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     for name in ("_config.yml", "pyproject.toml", "chapters/references.bib"):
         shutil.copy(repository / name, book / name)
     (book / "_toc.yml").write_text(TOC, encoding="utf-8")
-    (book / "chapters" / "index.md").write_text("# A book\n\nWhat it is about.\n", encoding="utf-8")
+    (book / "chapters" / "index.md").write_text(INDEX, encoding="utf-8")
     (book / PATH).write_text(json.dumps(NOTEBOOK), encoding="utf-8")
     return book
 
@@ -193,6 +202,7 @@ def test_pages_of_a_known_repository(small_book: Path, tmp_path: Path):
         title = parse_qs(urlsplit(str(report["href"])).query)["title"]
         assert title == [f"On the page {source}"]
     assert "Binder" not in first.get_text()  # a page of text is no notebook
+    assert "It runs on a server, too." in first.get_text()
     base = "https://some-one.github.io/the.book/"
     assert page.select_one("link[rel=canonical]")["href"] == f"{base}chapters/05_bert.html"
     picture = str(page.select_one('meta[property="og:image"]')["content"])

@@ -96,6 +96,7 @@ def _asked(browser: Browser, address: str) -> list[str]:
     page = context.new_page()
     page.goto(address)
     page.evaluate(browsing.SETTLED)
+    page.wait_for_load_state("networkidle")  # applets ask for their modules after the page is there
     context.close()
     return asked
 

@@ -8,6 +8,7 @@ import { bertGuesses, bertInfill, gptInfill, t5Account, t5Infill } from "./infil
 import { GPT } from "./models.mjs";
 import { T5 } from "./t5.mjs";
 import { bertView, gptView, t5View } from "./views.mjs";
+import { askGaps } from "./word-gaps.mjs";
 import { Reader } from "./writing.mjs";
 
 const TASKS = {
@@ -34,6 +35,9 @@ const TASKS = {
 
   /** T5: its exercise, the bits of each token, and its answer step by step. */
   account: ({ model, tokenizer }, ids, gaps) => t5Account(model, ids, gaps, tokenizer),
+
+  /** Any, on subwords: its guesses for hidden words of a text, and what a reader's words get. */
+  words: (loaded, ...question) => askGaps(loaded, ...question),
 };
 
 /** Loaded models, and what is asked of them. */

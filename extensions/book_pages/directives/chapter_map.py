@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""The directive ``{chapter_map}``: the book at a glance, every box a link.
+"""The directive ``{chapter_map}``: the book at a glance, every card a link.
 
     :::{chapter_map}
-    1: Why text is a teacher
-    2-3: Parts and tokens
-    Appendices: To look up
+    0-3: Begin here
+    4-7: Three questions to one Transformer
+    Appendices: To look things up
     :::
 
 Each line is a stage of the map: the numbers of its chapters, or the caption of a part of
-``_toc.yml``, and what the stage is for. The boxes come from ``_toc.yml``, their titles from it or
-from the pages, their times from the receipts. A chapter that no stage names is an error, so the map
-cannot lag behind the book. It is a list of links inside a ``nav`` element, for keyboards, screen
-readers and narrow windows.
+``_toc.yml``, and what the stage is for. Chapters become cards with a picture and the minutes that
+their lesson takes to read; the pages of a part become a list. Both come from ``_toc.yml``, the
+titles from it or from the pages. A chapter that no stage names is an error, so the map cannot lag
+behind the book. It is lists of links inside a ``nav`` element, for keyboards, screen readers and
+narrow windows.
 """
 
 import json
@@ -26,11 +27,13 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from book_pages.provenance.receipts import RECEIPTS, duration, load_chapter_receipts
+from book_pages.directives.thumbnails import PICTURES, picture
+from book_pages.links.prose import n_words
+from book_pages.provenance.chapter_times import reading_minutes
 from book_pages.theme.numbering import chapter_number
 
 PARADIGMS = {"_gpt": "gpt", "_bert": "bert", "_t5": "t5"}  # end of a page's name → CSS class
-NO_BREAK = "\N{NO-BREAK SPACE}"
+FIRST = "chapters/00_"  # how the page before the first chapter begins; the map counts it as 0
 _STAGE = re.compile(r"(?P<which>\d+(?:-\d+)?|[^\d:][^:]*): (?P<aim>.+)")
 
 
@@ -44,7 +47,7 @@ class Box(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """One row of boxes."""
+    """One row of cards, or one list of pages."""
 
     aim: str
     boxes: list[Box]
@@ -54,10 +57,15 @@ class chapter_map(nodes.General, nodes.Element):
     """Node of the whole map."""
 
 
+class minutes_to_read(nodes.General, nodes.Inline, nodes.Element):
+    """Node of one page's reading time, which is known when all pages have been read."""
+
+
 def register(app: Sphinx) -> None:
-    """Add the directive and its node."""
+    """Add the directive and its nodes."""
     both = (_pass, _pass)
     app.add_node(chapter_map, html=(visit_map, depart_map), latex=both, text=both)
+    app.add_node(minutes_to_read, html=(visit_minutes, _pass), latex=both, text=both)
     app.add_directive("chapter_map", ChapterMapDirective)
 
 
@@ -71,6 +79,12 @@ def depart_map(translator: Any, node: chapter_map) -> None:
     translator.body.append("</nav>\n")
 
 
+def visit_minutes(translator: Any, node: minutes_to_read) -> None:
+    """Write how long a page's prose takes to read."""
+    minutes = reading_minutes(n_words(translator.builder.env.get_doctree(node["page"])))
+    translator.body.append(f' <small class="minutes">{minutes}\N{NO-BREAK SPACE}min</small>')
+
+
 def _pass(translator: object, node: nodes.Node) -> None:
     """Render the lists alone in other formats."""
 
@@ -81,7 +95,7 @@ def boxes_of(toc: Mapping[str, Any], root: Path) -> list[Box]:
         Box(
             page=entry["file"],
             title=entry.get("title") or page_title(root / entry["file"]),
-            number=chapter_number(entry["file"]),
+            number=0 if entry["file"].startswith(FIRST) else chapter_number(entry["file"]),
             part=part["caption"],
         )
         for part in toc["parts"]
@@ -107,7 +121,8 @@ def stages_of(lines: list[str], boxes: list[Box]) -> list[Stage]:
     `lines` read ``2-3: aim`` or ``Appendices: aim``; empty ones are skipped.
 
     Raises:
-        ValueError: A line is malformed, a part does not exist, or a chapter is in no stage.
+        ValueError: A line is malformed, a part does not exist, or a chapter is in no stage or has
+            no picture.
     """
     stages, parts = [], {box.part for box in boxes}
     for line in filter(str.strip, lines):
@@ -125,24 +140,17 @@ def stages_of(lines: list[str], boxes: list[Box]) -> list[Stage]:
             raise ValueError(f"expected a part from {sorted(parts)}, got {which!r}")
         stages.append(Stage(match["aim"], found))
     shown = {box.page for stage in stages for box in stage.boxes}
-    missing = [box.page for box in boxes if box.number and box.page not in shown]
+    missing = [box.page for box in boxes if box.number is not None and box.page not in shown]
     if missing:
         raise ValueError(f"no stage of the map names {', '.join(missing)}")
+    if bare := {box.number for box in boxes if box.number is not None} - set(PICTURES):
+        raise ValueError(f"no picture in thumbnails.py for the chapters {sorted(bare)}")
     return [stage for stage in stages if stage.boxes]
 
 
-def stage_lines(stage: Stage, receipts: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Write one stage as Markdown: a paragraph and a list of links, chapters with their run time.
-
-    `receipts` map a page name without folder to its last run's cost.
-    """
-    lines = [stage.aim, ""]
-    for box in stage.boxes:
-        receipt = receipts.get(box.page.rsplit("/", 1)[-1])
-        time = f"({duration(receipt['wall'])})" if receipt and box.number else ""
-        text = f"{box.title} {time.replace(' ', NO_BREAK)}".strip()
-        lines.append(f"- {{doc}}`{text} </{box.page}>`")
-    return lines
+def stage_lines(stage: Stage) -> list[str]:
+    """Write one stage as Markdown: a paragraph and a list of links."""
+    return [stage.aim, "", *(f"- {{doc}}`{box.title} </{box.page}>`" for box in stage.boxes)]
 
 
 class ChapterMapDirective(SphinxDirective):
@@ -157,8 +165,7 @@ class ChapterMapDirective(SphinxDirective):
             docutils.utils.SystemMessage: The stages do not fit the table of contents.
         """
         root = Path(self.env.srcdir)
-        for name in ("_toc.yml", RECEIPTS):
-            self.env.note_dependency(str(root / name))
+        self.env.note_dependency(str(root / "_toc.yml"))
         toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
         try:
             stages = stages_of(list(self.content), boxes_of(toc, root))
@@ -166,13 +173,20 @@ class ChapterMapDirective(SphinxDirective):
             raise self.error(str(error)) from error
         whole = chapter_map()
         for stage in stages:
-            whole += self._row(stage, stage_lines(stage, load_chapter_receipts(root)))
+            whole += self._row(stage)
         return [whole]
 
-    def _row(self, stage: Stage, lines: list[str]) -> nodes.container:
-        """Parse one stage and mark the boxes of the paradigms."""
+    def _row(self, stage: Stage) -> nodes.container:
+        """Parse one stage, and make cards of its chapters."""
         row = nodes.container(classes=["chapter-map-stage"])
-        self.state.nested_parse(StringList(lines, source="_toc.yml"), 0, row)
+        lines = StringList(stage_lines(stage), source="_toc.yml")
+        self.state.nested_parse(lines, 0, row)
         for item, box in zip(row.findall(nodes.list_item), stage.boxes, strict=True):
+            if box.number is None:
+                continue
+            item["classes"] += ["card-of-chapter"]
             item["classes"] += [css for end, css in PARADIGMS.items() if box.page.endswith(end)]
+            item.insert(0, nodes.raw("", picture(box.number), format="html"))
+            (paragraph,) = item.findall(nodes.paragraph)
+            paragraph += minutes_to_read(page=box.page)
         return row

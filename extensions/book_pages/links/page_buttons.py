@@ -55,6 +55,8 @@ class WithRepository(SphinxDirective):
 def read_environment(app: Sphinx, config: Config) -> None:
     """Put the repository and the pages' address into the configuration.
 
+    With a repository, what stands under ``{only} repository`` is part of the pages.
+
     Raises:
         ConfigError: A variable is malformed.
     """
@@ -63,6 +65,8 @@ def read_environment(app: Sphinx, config: Config) -> None:
         config.html_baseurl = find_base(os.environ, config.book_repository)
     except RepositoryError as error:
         raise ConfigError(str(error)) from error
+    if config.book_repository is not None:
+        app.tags.add("repository")
 
 
 def add_buttons(

@@ -76,9 +76,14 @@ def times_line(words: int, code_lines: int, seconds: float) -> str:
 
     `code_lines` are not counted in `words`; `seconds` is the wall time of the last run.
     """
-    prose = words / WORDS_PER_MINUTE
-    code = f", {round(prose + code_lines / LINES_PER_MINUTE)} with the code" if code_lines else ""
+    with_code = round(words / WORDS_PER_MINUTE + code_lines / LINES_PER_MINUTE)
+    code = f", {with_code} with the code" if code_lines else ""
     return (
-        f"<span>{max(1, round(prose))} min to read{code}</span> "
+        f"<span>{reading_minutes(words)} min to read{code}</span> "
         f"<span>{duration(seconds)} to run</span>"
     )
+
+
+def reading_minutes(words: int) -> int:
+    """Estimate how long prose of so many words takes to read, at least a minute."""
+    return max(1, round(words / WORDS_PER_MINUTE))
