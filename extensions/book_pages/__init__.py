@@ -2,7 +2,8 @@
 """The book's own Sphinx extension: what Jupyter Book needs to become this book.
 
 - :mod:`.theme` numbers figures, equations and exercises after the chapter's file name, cites in
-  round brackets, mends what screen readers stumble over, and lets the book print as one page.
+  round brackets, mends what screen readers stumble over, draws figures in the theme's colours, and
+  lets the book print as one page.
 - :mod:`.directives` are what a chapter's text may hold beside Markdown: applets, quizzes, the map
   of the chapters, benchmarks, the index of exercises and the teachers' tables.
 - :mod:`.provenance` says where numbers come from: a link from each to its cell, the times of a
@@ -25,16 +26,16 @@ from .directives import applets, benchmarks, chapter_map, exercises, quizzes, te
 from .links import glossary_links, not_found, page_buttons, previews, sharing
 from .notebooks import reader
 from .provenance import chapter_times, receipts, run_inputs
-from .theme import access, citations, numbering, one_page
-from .weight import from_disk, icons, images, licences, local_files, page_assets
+from .theme import access, citations, figures, numbering, one_page
+from .weight import from_disk, icons, images, licences, local_files, page_assets, typefaces
 
 PARTS = (
-    *(numbering, citations, access, one_page),
+    *(numbering, citations, access, figures, one_page),
     *(applets, quizzes, chapter_map, benchmarks, exercises, teaching),
     *(receipts, run_inputs, chapter_times),
     *(page_buttons, glossary_links, previews, not_found, sharing),
     *(reader,),
-    *(local_files, from_disk, images, page_assets, icons, licences),
+    *(local_files, typefaces, from_disk, images, page_assets, icons, licences),
 )
 
 

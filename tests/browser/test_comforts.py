@@ -96,7 +96,7 @@ class TestPreviews:
         ("selector", "inside"),
         [
             (CITATION, "p"),
-            (FIGURE, "figure img"),
+            (FIGURE, "figure :is(img, svg)"),
             (EQUATION, "mjx-container"),
             (TABLE, "table td"),
             (TERM, "dd"),
