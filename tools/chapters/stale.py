@@ -119,8 +119,8 @@ def _difference(stored: list[NotebookNode], found: list[NotebookNode]) -> str:
             same = len(list(takewhile(lambda both: both[0] == both[1], letters)))
             start = max(0, same - 40)
             return f"stored {one[start:][:90]!r}, now {other[start:][:90]!r}"
-        for kind, same in ((PNG, _same_picture), (SVG, _same_drawing)):
-            if not same(old.get("data", {}).get(kind), new.get("data", {}).get(kind)):
+        for kind, alike in ((PNG, _same_picture), (SVG, _same_drawing)):
+            if not alike(old.get("data", {}).get(kind), new.get("data", {}).get(kind)):
                 return "the picture is another one"
     return ""
 
