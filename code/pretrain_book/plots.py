@@ -13,7 +13,7 @@ its colour alone: allowed cells carry a dot, small matrices print their numbers,
 tokens differ in hatch, border and a word.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -121,7 +121,7 @@ def draw_matrix(
             dark = float(np.asarray(image.norm(cells[query, key]))) > 0.55
             ink = "white" if dark else INK
             text = f"{cells[query, key]:{fmt}}"
-            ax.text(key, query, text, ha="center", va="center", color=ink, fontsize=8.5)
+            ax.text(key, query, text, ha="center", va="center", color=ink, fontsize=9.5)
     if label:
         ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
     _label_cells(ax, cells.shape, row_labels, column_labels)
@@ -162,7 +162,7 @@ def draw_tokens(
     for column, (token, fate) in enumerate(zip(tokens, fates, strict=True)):
         _draw_token(ax, column, row, token, fate, TOKEN_STATES[fate][0] if words else "")
     if label:
-        ax.text(-0.7, row, label, ha="right", va="center", fontsize=9)
+        ax.text(-0.7, row, label, ha="right", va="center", fontsize=10)
     ax.axis("off")
     width = ax.get_window_extent().width / ax.figure.dpi  # inches
     ax.set_aspect(0.45 * len(tokens) / width)  # rows about 0.45 in apart, whatever the figure
@@ -200,9 +200,9 @@ def _draw_token(ax: Axes, column: int, row: float, token: str, fate: str, word: 
     card = {"facecolor": "white", "edgecolor": "none", "pad": 0.8} if fate == "masked" else None
     weight = "bold" if fate in ("masked", "target") else "normal"
     center: dict[str, Any] = {"ha": "center", "va": "center"}
-    ax.text(column, row, visible(token), bbox=card, weight=weight, fontsize=9, **center)
+    ax.text(column, row, visible(token), bbox=card, weight=weight, fontsize=10, **center)
     if word:
-        ax.text(column, row + 0.55, word, fontsize=8.5, style="italic", color=INK, **center)
+        ax.text(column, row + 0.55, word, fontsize=9.5, style="italic", color=INK, **center)
 
 
 def _label_cells(
@@ -331,7 +331,7 @@ def draw_chance(ax: Axes, level: float, label: str = "chance", *, vertical: bool
     if not np.isfinite(level):
         raise ValueError(f"expected a finite level, got {level}")
     line: dict[str, Any] = {"color": INK, "linestyle": (0, (4, 3)), "linewidth": 1.0}
-    note: dict[str, Any] = {"fontsize": 8.5, "color": INK}
+    note: dict[str, Any] = {"color": INK}
     if vertical:
         ax.axvline(level, **line)
         ax.annotate(
@@ -361,7 +361,7 @@ def label_ends(ax: Axes, *, gap: float = 12.0) -> None:
     Raises:
         ValueError: No line carries a label.
     """
-    named = [*ax.get_lines(), *(bars for bars in ax.containers if hasattr(bars, "lines"))]
+    named: list[Any] = [*ax.get_lines(), *(c for c in ax.containers if hasattr(c, "lines"))]
     n_names = 0
     for one in named:
         name, line = str(one.get_label()), one.lines[0] if hasattr(one, "lines") else one
@@ -378,11 +378,7 @@ def label_ends(ax: Axes, *, gap: float = 12.0) -> None:
             )
     if not n_names:
         raise ValueError("label_ends expects lines with labels, got none")
-    notes = sorted(
-        (note for note in ax.texts if note.get_gid() == _MARGIN),
-        key=lambda note: float(ax.transData.transform((0, note.xy[1]))[1]),
-    )
-    _move_apart(ax, notes, gap)
+    _move_apart(ax, gap)
 
 
 def label_parts(
@@ -399,7 +395,7 @@ def label_parts(
     across = float(ax.transAxes.inverted().transform(ax.transData.transform((x, 0)))[0])
     for name, middle, color in parts:
         _note_in_margin(ax, name, middle, color, across)
-    _move_apart(ax, [note for note in ax.texts if note.get_gid() == _MARGIN], gap)
+    _move_apart(ax, gap)
 
 
 _MARGIN = "margin"  # names that stand right of what they name
@@ -421,10 +417,13 @@ def _note_in_margin(ax: Axes, name: str, y: float, color: Any, across: float = 1
     note.set_gid(_MARGIN)
 
 
-def _move_apart(ax: Axes, notes: Sequence[Any], gap: float) -> None:
-    """Move names, sorted upwards, so that neighbours are `gap` points apart, as little as goes."""
-    ax.figure.draw_without_rendering()  # heights are known once the layout is
-    points = 72 / ax.figure.dpi
+def _move_apart(ax: Axes, gap: float) -> None:
+    """Move the names in the margin until neighbours are `gap` points apart, as little as goes."""
+    figure: Any = ax.figure
+    figure.draw_without_rendering()  # heights are known once the layout is
+    points = 72 / figure.dpi
+    notes: list[Any] = [note for note in ax.texts if note.get_gid() == _MARGIN]
+    notes.sort(key=lambda note: float(ax.transData.transform((0, note.xy[1]))[1]))
     wanted = [float(ax.transData.transform((0, note.xy[1]))[1]) * points for note in notes]
     groups: list[list[float]] = []  # of neighbours that touch: number of names, sum of bottoms
     for number, height in enumerate(wanted):
@@ -464,7 +463,7 @@ def draw_bars(
     errors: ArrayLike | None = None,
     *,
     paradigms: Sequence[str] | str = "baseline",
-    fmt: str = ".2f",
+    fmt: str | Callable[[float], str] = ".2f",
     xlabel: str = "",
 ) -> None:
     """Draw horizontal bars, the first on top, each with its number at its end.
@@ -475,7 +474,7 @@ def draw_bars(
         values: (n,) One number per bar.
         errors: (n,) half-widths, or (2, n) distances down and up; no error bars when None.
         paradigms: One paradigm for all bars, or one per bar, for their colours.
-        fmt: Format specification of the numbers.
+        fmt: Format specification of the numbers, or a function that writes one.
         xlabel: Quantity and unit.
 
     Raises:
@@ -497,12 +496,11 @@ def draw_bars(
     reach = np.maximum(lengths, 0) if spread is None else np.maximum(lengths + spread[1], 0)
     for place, length, end in zip(places, lengths, reach, strict=True):
         ax.annotate(
-            f"{length:{fmt}}",
+            fmt(length) if callable(fmt) else f"{length:{fmt}}",
             (end, place),
             (4, 0),
             textcoords="offset points",
             va="center",
-            fontsize=8.5,
         )
     ax.margins(x=0.14)
     ax.set(yticks=places, yticklabels=names, ylim=(len(names) - 0.5, -0.5), xlabel=xlabel)

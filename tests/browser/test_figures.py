@@ -24,7 +24,7 @@ def test_the_keyboard_enlarges_a_figure_and_escape_puts_it_back(chapter: Page):
     button.focus()
     chapter.keyboard.press("Enter")
     expect(chapter.locator(f"{DIALOG} svg")).to_be_visible()
-    assert axe_complaints(chapter) == []
+    assert axe_complaints(chapter, DIALOG) == []
     chapter.keyboard.press("Escape")
     expect(chapter.locator(DIALOG)).to_have_count(0)
     expect(chapter.locator(f"{FIGURE} svg.book-figure")).to_be_visible()

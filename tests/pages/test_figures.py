@@ -14,6 +14,7 @@ viewBox="0 0 504 230" xmlns="http://www.w3.org/2000/svg" version="1.1">
 <style type="text/css">*{stroke-linejoin: round}</style>
 </defs>
 <path id="n0" d="M 0 0" style="fill: #ffffff; stroke: #0072b2"/>
+<rect fill="#dcdcdc"/>
 <use xlink:href="#n0" clip-path="url(#n0)"/>
 <text style="font: 10px 'Source Sans Pro', 'DejaVu Sans', sans-serif">GPT #0072b2</text>
 </svg>"""
@@ -47,6 +48,7 @@ def test_ids_of_two_drawings_differ():
 def test_colours_and_the_typeface_are_the_pages_words_stay():
     text = drawing(SVG, "x", "a")
     assert "stroke: var(--fig-0072b2, #0072b2)" in text
+    assert '<rect style="fill: var(--fig-dcdcdc, #dcdcdc)"/>' in text  # the ground of a hatch
     assert "font: 10px var(--book-sans)" in text
     assert ">GPT #0072b2</text>" in text
     assert "<style" not in text  # it would hold for the whole page

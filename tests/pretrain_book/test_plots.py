@@ -210,8 +210,7 @@ class TestNamesInTheMargin:
             (text for text in ax.texts if text.get_text()),
             key=lambda text: text.get_window_extent().y0,
         )
-        assert [text.get_text() for text in order][0] == "line 5.0"
-        assert [text.get_text() for text in order][-1] == "line 5.02"
+        assert (order[0].get_text(), order[-1].get_text()) == ("line 5.0", "line 5.02")
 
     def test_parts_of_a_bar_are_named_beside_it(self, ax):
         ax.bar([0], [1])
@@ -222,6 +221,11 @@ class TestNamesInTheMargin:
         ax.plot([1, 2], [1, 2])
         with pytest.raises(ValueError, match="expects lines with labels"):
             p.label_ends(ax)
+
+
+def test_a_function_may_write_the_numbers_of_bars(ax):
+    p.draw_bars(ax, ["a", "b"], [2.0, 0.01], fmt=lambda n: f"{n:.0f}" if n >= 1 else "< 1")
+    assert texts(ax) == ["2", "< 1"]
 
 
 def test_bars_are_as_long_as_their_numbers_and_print_them(ax):

@@ -29,6 +29,7 @@ _IMAGE = re.compile(r'<img\b[^>]*\bsrc="[^"]*_images/(?P<name>[^"/]+\.svg)"[^>]*
 _ALT = re.compile(r'\balt="([^"]*)"')
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _STYLE = re.compile(r'\bstyle="[^"]*"')
+_ATTRIBUTE = re.compile(r'\s(fill|stroke)="(#[0-9a-f]{6})"')  # of a hatch, which has no style
 _FONT = re.compile(r"'Source Sans Pro'(?:, '[^']*'|, [a-z-]+)*|'DejaVu Sans'(?:, [a-z-]+)*")
 _TO_LMS = (
     (0.4122214708, 0.5363325363, 0.0514459929),
@@ -98,6 +99,7 @@ def drawing(svg: str, label: str, name: str) -> str:
     text = svg[svg.index("<svg") :]
     text = re.sub(r'\bid="', f'id="{ids}', text)
     text = re.sub(r'((?:url\(|href=")#)', rf"\1{ids}", text)
+    text = _ATTRIBUTE.sub(r' style="\1: \2"', text)
     text = _STYLE.sub(lambda style: _COLOUR.sub(_variable, _FONT.sub(_face, style[0])), text)
     width = re.search(r'\bwidth="([\d.]+)pt"', text)
     size = f"--width:{float(width[1]) * 4 / 3:.0f}px" if width else ""
