@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Draw the few shapes that every diagram is made of: boxes, arrows, mask insets, columns of them.
 
-One unit of the axes is an inch, and text has 8 points, so that a diagram reads the same wherever
+One unit of the axes is an inch, and text has 9½ points, so that a diagram reads the same wherever
 it stands. A column is drawn upwards, row by row, as the tensors flow.
 
 Leaves out: what the architectures are; `pretrain_book.diagrams` knows that.
@@ -32,7 +32,7 @@ from pretrain_book.style import INK, PALE, STYLE, style_of
 
 COLUMN = 1.75  # inches: one column of boxes with its residual branches
 BOX, GAP = 1.28, 0.1  # inches: width of a box, distance of rows
-_LINE = 0.135  # inches: height of a line of 8-point text
+_LINE = 0.135  # inches: height of a line of the text
 _MARKS = ("branch", "open", "close")  # kinds of rows that take no room
 _INSETS = {  # who may attend to whom, in miniature: rows are queries, columns are keys
     "causal": np.tri(4, dtype=bool),
@@ -66,7 +66,7 @@ def draw_box(
     edge: Color = INK,
     shift: float = 0.0,
 ) -> None:
-    """Draw a rounded box with text in 8 points.
+    """Draw a rounded box with text in 9½ points.
 
     Args:
         ax: Axes whose unit is an inch.
@@ -83,7 +83,7 @@ def draw_box(
     look |= {"boxstyle": "round,pad=0,rounding_size=0.05", "linewidth": 0.8 if edge == INK else 2}
     ax.add_patch(FancyBboxPatch(corner, width, height, **look))
     place: dict[str, Any] = {"ha": "center", "va": "center", "linespacing": 1.05}
-    ax.text(x - shift, y, text, fontsize=8, color=INK, **place)
+    ax.text(x - shift, y, text, fontsize=9.5, color=INK, **place)
 
 
 def draw_arrow(ax: Axes, *points: tuple[float, float]) -> None:
@@ -178,7 +178,7 @@ class Column:
         if kind == "add":
             self._add(middle, height)
         elif kind == "text":
-            self.ax.text(self.x, middle, text, fontsize=8, ha="center", va="center", color=INK)
+            self.ax.text(self.x, middle, text, fontsize=9.5, ha="center", va="center", color=INK)
         else:
             self._box(middle, height, kind, text)
         self.places[kind] = middle
@@ -218,7 +218,7 @@ class Column:
         bracket = [(left, bottom), (left - 0.05, bottom), (left - 0.05, top), (left, top)]
         self.ax.plot(*zip(*bracket, strict=True), color=INK, linewidth=0.9)
         place: dict[str, Any] = {"ha": "right", "va": "center", "rotation": 90}
-        self.ax.text(left - 0.07, 0.7 * bottom + 0.3 * top, text, fontsize=9, color=INK, **place)
+        self.ax.text(left - 0.07, 0.7 * bottom + 0.3 * top, text, fontsize=10, color=INK, **place)
 
 
 def _row_height(kind: str, text: str) -> float:
@@ -403,7 +403,7 @@ def _title(ax: Axes, x: float, y: float, title: str, note: str, color: str) -> N
     place: dict[str, Any] = {"ha": "center", "va": "center", "color": INK}
     ax.text(x, y, title, fontsize=9.5, weight="bold", **place)
     ax.plot([x - 0.6, x + 0.6], [y - 0.11, y - 0.11], color=color, linewidth=2)
-    ax.text(x, y - 0.23, note, fontsize=8, **place)
+    ax.text(x, y - 0.23, note, fontsize=9.5, **place)
 
 
 def _clear(ax: Axes, width: float, height: float) -> None:

@@ -13,11 +13,12 @@ its colour alone: allowed cells carry a dot, small matrices print their numbers,
 tokens differ in hatch, border and a word.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import ArrayLike, NDArray
 
@@ -120,7 +121,7 @@ def draw_matrix(
             dark = float(np.asarray(image.norm(cells[query, key]))) > 0.55
             ink = "white" if dark else INK
             text = f"{cells[query, key]:{fmt}}"
-            ax.text(key, query, text, ha="center", va="center", color=ink, fontsize=8.5)
+            ax.text(key, query, text, ha="center", va="center", color=ink, fontsize=9.5)
     if label:
         ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
     _label_cells(ax, cells.shape, row_labels, column_labels)
@@ -161,7 +162,7 @@ def draw_tokens(
     for column, (token, fate) in enumerate(zip(tokens, fates, strict=True)):
         _draw_token(ax, column, row, token, fate, TOKEN_STATES[fate][0] if words else "")
     if label:
-        ax.text(-0.7, row, label, ha="right", va="center", fontsize=9)
+        ax.text(-0.7, row, label, ha="right", va="center", fontsize=10)
     ax.axis("off")
     width = ax.get_window_extent().width / ax.figure.dpi  # inches
     ax.set_aspect(0.45 * len(tokens) / width)  # rows about 0.45 in apart, whatever the figure
@@ -199,9 +200,9 @@ def _draw_token(ax: Axes, column: int, row: float, token: str, fate: str, word: 
     card = {"facecolor": "white", "edgecolor": "none", "pad": 0.8} if fate == "masked" else None
     weight = "bold" if fate in ("masked", "target") else "normal"
     center: dict[str, Any] = {"ha": "center", "va": "center"}
-    ax.text(column, row, visible(token), bbox=card, weight=weight, fontsize=9, **center)
+    ax.text(column, row, visible(token), bbox=card, weight=weight, fontsize=10, **center)
     if word:
-        ax.text(column, row + 0.55, word, fontsize=8.5, style="italic", color=INK, **center)
+        ax.text(column, row + 0.55, word, fontsize=9.5, style="italic", color=INK, **center)
 
 
 def _label_cells(
@@ -240,6 +241,8 @@ __all__ = [
     "draw_matrix",
     "draw_token_key",
     "draw_tokens",
+    "label_ends",
+    "label_parts",
     "style_of",
     "use_book_style",
 ]
@@ -314,7 +317,7 @@ def draw_band(
 
 
 def draw_chance(ax: Axes, level: float, label: str = "chance", *, vertical: bool = False) -> None:
-    """Draw the level of chance, or of another reference, as a dashed line with its name.
+    """Draw the level of chance, or of another reference, as a dashed line named in the margin.
 
     Args:
         ax: Axes to draw on.
@@ -328,7 +331,7 @@ def draw_chance(ax: Axes, level: float, label: str = "chance", *, vertical: bool
     if not np.isfinite(level):
         raise ValueError(f"expected a finite level, got {level}")
     line: dict[str, Any] = {"color": INK, "linestyle": (0, (4, 3)), "linewidth": 1.0}
-    note: dict[str, Any] = {"fontsize": 8.5, "color": INK}
+    note: dict[str, Any] = {"color": INK}
     if vertical:
         ax.axvline(level, **line)
         ax.annotate(
@@ -341,13 +344,116 @@ def draw_chance(ax: Axes, level: float, label: str = "chance", *, vertical: bool
         )
     else:
         ax.axhline(level, **line)
-        place: dict[str, Any] = {
-            "xytext": (-2, 2),
-            "textcoords": "offset points",
-            "ha": "right",
-            "va": "bottom",
-        }
-        ax.annotate(label, (1.0, level), xycoords=("axes fraction", "data"), **place, **note)
+        if label:
+            _note_in_margin(ax, label, level, INK)
+
+
+def label_ends(ax: Axes, *, gap: float = 12.0) -> None:
+    """Write each line's name at its right end, in its colour, instead of a legend.
+
+    The names of `draw_chance` in the same margin count too: where names would meet they move
+    apart, and a thin line leads back. Call it last, when the limits stand.
+
+    Args:
+        ax: Axes with lines, or error bars, that carry labels.
+        gap: Least distance of two names, in points.
+
+    Raises:
+        ValueError: No line carries a label.
+    """
+    named: list[Any] = [*ax.get_lines(), *(c for c in ax.containers if hasattr(c, "lines"))]
+    n_names = 0
+    for one in named:
+        name, line = str(one.get_label()), one.lines[0] if hasattr(one, "lines") else one
+        if name and not name.startswith("_"):
+            n_names += 1
+            across = float(np.asarray(line.get_xdata(), dtype=float)[-1])
+            place = line.get_transform().transform((across, line.get_ydata()[-1]))
+            _note_in_margin(
+                ax,
+                name,
+                float(ax.transData.inverted().transform(place)[1]),
+                line.get_color(),
+                float(ax.transAxes.inverted().transform(place)[0]),
+            )
+    if not n_names:
+        raise ValueError("label_ends expects lines with labels, got none")
+    _move_apart(ax, gap)
+
+
+def label_parts(
+    ax: Axes, x: float, parts: Sequence[tuple[str, float, str]], *, gap: float = 12.0
+) -> None:
+    """Write the names of a stacked bar's parts beside it, each in its colour.
+
+    Args:
+        ax: Axes with the bar.
+        x: Right edge of the bar.
+        parts: Name, height of its middle and colour, from the lowest to the uppermost.
+        gap: Least distance of two names, in points.
+    """
+    across = float(ax.transAxes.inverted().transform(ax.transData.transform((x, 0)))[0])
+    for name, middle, color in parts:
+        _note_in_margin(ax, name, middle, color, across)
+    _move_apart(ax, gap)
+
+
+_MARGIN = "margin"  # names that stand right of what they name
+
+
+def _note_in_margin(ax: Axes, name: str, y: float, color: Any, across: float = 1.0) -> None:
+    """Write a name right of a place, given as a share of the axes' width and a value."""
+    note = ax.annotate(
+        name,
+        (across, y),
+        (5, 0),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        ha="left",
+        va="center",
+        color=_readable(color),
+        annotation_clip=False,
+    )
+    note.set_gid(_MARGIN)
+
+
+def _move_apart(ax: Axes, gap: float) -> None:
+    """Move the names in the margin until neighbours are `gap` points apart, as little as goes."""
+    figure: Any = ax.figure
+    figure.draw_without_rendering()  # heights are known once the layout is
+    points = 72 / figure.dpi
+    notes: list[Any] = [note for note in ax.texts if note.get_gid() == _MARGIN]
+    notes.sort(key=lambda note: float(ax.transData.transform((0, note.xy[1]))[1]))
+    wanted = [float(ax.transData.transform((0, note.xy[1]))[1]) * points for note in notes]
+    groups: list[list[float]] = []  # of neighbours that touch: number of names, sum of bottoms
+    for number, height in enumerate(wanted):
+        groups.append([1, height - number * gap])
+        while len(groups) > 1 and groups[-2][1] / groups[-2][0] > groups[-1][1] / groups[-1][0]:
+            count, total = groups.pop()
+            groups[-1] = [groups[-1][0] + count, groups[-1][1] + total]
+    bottoms = [total / count for count, total in groups for _ in range(int(count))]
+    for number, (note, height, bottom) in enumerate(zip(notes, wanted, bottoms, strict=True)):
+        moved = round(bottom + number * gap - height, 1)
+        if abs(moved) > 1:
+            note.set_position((14, moved))
+            line = {"color": note.get_color(), "linewidth": 0.5}
+            ax.annotate(
+                "",
+                note.xy,
+                (13, moved),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                arrowprops={"arrowstyle": "-", "shrinkA": 0, "shrinkB": 1, **line},
+                annotation_clip=False,
+            )
+
+
+def _readable(color: Any) -> tuple[float, float, float]:
+    """Darken a pale grey until words can be read in it; other colours stay."""
+    red, green, blue = to_rgb(color)
+    if max(red, green, blue) - min(red, green, blue) < 0.05 and red > 0.4:
+        return 0.4, 0.4, 0.4
+    return red, green, blue
 
 
 def draw_bars(
@@ -357,7 +463,7 @@ def draw_bars(
     errors: ArrayLike | None = None,
     *,
     paradigms: Sequence[str] | str = "baseline",
-    fmt: str = ".2f",
+    fmt: str | Callable[[float], str] = ".2f",
     xlabel: str = "",
 ) -> None:
     """Draw horizontal bars, the first on top, each with its number at its end.
@@ -367,8 +473,8 @@ def draw_bars(
         labels: One name per bar; blanks are made visible.
         values: (n,) One number per bar.
         errors: (n,) half-widths, or (2, n) distances down and up; no error bars when None.
-        paradigms: One paradigm for all bars, or one per bar, for colour and hatch.
-        fmt: Format specification of the numbers.
+        paradigms: One paradigm for all bars, or one per bar, for their colours.
+        fmt: Format specification of the numbers, or a function that writes one.
         xlabel: Quantity and unit.
 
     Raises:
@@ -382,7 +488,7 @@ def draw_bars(
         raise ValueError(f"expected one paradigm a bar, got {len(kinds)} for {len(names)} bars")
     for place, length, kind in zip(places, lengths, kinds, strict=True):
         style = style_of(kind)
-        ax.barh(place, length, 0.7, color=style.color, hatch=style.hatch, edgecolor="white")
+        ax.barh(place, length, 0.66, color=style.color)
     if spread is not None:
         for color, width in (("white", 3), (INK, 1)):  # a white rim shows it on dark bars
             look: dict[str, Any] = {"ecolor": color, "elinewidth": width, "capthick": width}
@@ -390,12 +496,11 @@ def draw_bars(
     reach = np.maximum(lengths, 0) if spread is None else np.maximum(lengths + spread[1], 0)
     for place, length, end in zip(places, lengths, reach, strict=True):
         ax.annotate(
-            f"{length:{fmt}}",
+            fmt(length) if callable(fmt) else f"{length:{fmt}}",
             (end, place),
             (4, 0),
             textcoords="offset points",
             va="center",
-            fontsize=8.5,
         )
     ax.margins(x=0.14)
     ax.set(yticks=places, yticklabels=names, ylim=(len(names) - 0.5, -0.5), xlabel=xlabel)

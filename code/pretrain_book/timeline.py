@@ -31,7 +31,9 @@ KINDS: dict[str, tuple[str, Style]] = {
 }
 """Kind of a network -> title of its column and look of its marks."""
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
-_ROW, _LANE, _DATES = 0.28, 1.06, 0.75  # inches: a line, a column, the column of dates
+_LANE, _DATES, _TOP = 1.1, 0.5, 0.3  # inches: a column, the column of years, the row of titles
+_FIRST, _TURN, _LAST = 1980, 2013, 2023  # years; the later ones are ten times as tall
+_YEAR, _APART = 0.048, 0.17  # inches: an early year, the least distance of two names
 
 
 @dataclass(frozen=True)
@@ -165,20 +167,16 @@ def check_steps(steps: Sequence[Step]) -> None:
             raise ValueError(f"expected {step.next!r} to be later than {step.name!r}")
 
 
-def lineage_size(n_steps: int) -> tuple[float, float]:
-    """Say how large a figure `draw_lineage` needs.
-
-    Args:
-        n_steps: Number of steps.
-
-    Returns:
-        Width and height, in inches.
-    """
-    return _DATES + _LANE * len(KINDS), _ROW * (n_steps + 1.2)
+def lineage_size() -> tuple[float, float]:
+    """Say how large a figure `draw_lineage` needs: width and height, in inches."""
+    return _DATES + _LANE * len(KINDS), _TOP + _depth(_LAST)
 
 
 def draw_lineage(ax: Axes, steps: Sequence[Step]) -> None:
-    """Draw steps from top to bottom, a column for each kind, a line to the step that mended it.
+    """Draw steps down an axis of years, a column for each kind, a line to the step that mended it.
+
+    The axis is to scale in two parts: from 2013 on a year is ten times as tall as before. Names of
+    one column that would meet move down, by less than a line.
 
     Args:
         ax: Axes to draw on, of `lineage_size`; the unit is an inch.
@@ -188,13 +186,24 @@ def draw_lineage(ax: Axes, steps: Sequence[Step]) -> None:
         ValueError: As `check_steps`.
     """
     check_steps(steps)
-    width, height = lineage_size(len(steps))
+    width, height = lineage_size()
     ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
     ax.axis("off")
     left = {kind: _DATES + _LANE * n + 0.1 for n, kind in enumerate(KINDS)}
-    places = {s.name: (left[s.kind], height - _ROW * (n + 1.6)) for n, s in enumerate(steps)}
     for kind, x in left.items():
-        ax.text(x - 0.05, height - 0.12, KINDS[kind][0], fontsize=8.5, weight="bold", va="center")
+        ax.text(x - 0.05, height - 0.12, KINDS[kind][0], fontsize=9, weight="bold", va="center")
+    for year in (1980, 1990, 2000, *range(_TURN, _LAST, 2)):
+        y, dashed = height - _TOP - _depth(year), year == _TURN
+        look: dict[str, Any] = {"color": "#8c8c8c" if dashed else "#e8e8e8", "linewidth": 0.7}
+        ax.axhline(y, _DATES / width, linestyle="--" if dashed else "-", zorder=0, **look)
+        ax.text(0.02, y, str(year), fontsize=9.5, va="center", color=INK)
+    note: dict[str, Any] = {"fontsize": 8.5, "style": "italic", "color": "#666666", "ha": "right"}
+    ax.text(width, height - _TOP - _depth(_TURN) + 0.05, "below: years ten times as tall", **note)
+    places: dict[str, tuple[float, float]] = {}
+    lowest = dict.fromkeys(KINDS, height)
+    for step in steps:
+        y = min(height - _TOP - _depth(decimal_year(step.date)), lowest[step.kind] - _APART)
+        lowest[step.kind], places[step.name] = y, (left[step.kind], y)
     for step in steps:
         if step.next:
             ends = zip(places[step.name], places[step.next], strict=True)
@@ -202,12 +211,16 @@ def draw_lineage(ax: Axes, steps: Sequence[Step]) -> None:
         _draw_step(ax, step, *places[step.name])
 
 
+def _depth(year: float) -> float:
+    """Say how far below the first year a year stands, in inches."""
+    return _YEAR * (min(year, _TURN) - _FIRST + 10 * max(0.0, year - _TURN))
+
+
 def _draw_step(ax: Axes, step: Step, x: float, y: float) -> None:
-    """Draw one step: its date on the left, its mark, and its name on a white card."""
+    """Draw one step: its mark, and its name on a white card."""
     look = KINDS[step.kind][1]
     card: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
-    text: dict[str, Any] = {"fontsize": 8, "va": "center", "color": INK}
-    ax.text(0.02, y, step.date, **text)
+    text: dict[str, Any] = {"fontsize": 9.5, "va": "center", "color": INK}
     ax.plot([x], [y], marker=look.marker, color=look.color, markersize=6, zorder=3)
     ax.text(x + 0.11, y, step.name, bbox=card, **text)
 

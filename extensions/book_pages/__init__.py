@@ -2,8 +2,8 @@
 """The book's own Sphinx extension: what Jupyter Book needs to become this book.
 
 - :mod:`.theme` numbers figures, equations and exercises after the chapter's file name, cites in
-  round brackets, draws formulas, mends what screen readers stumble over, and lets the book print as
-  one page.
+  round brackets, draws formulas, and figures in the theme's colours, mends what screen readers
+  stumble over, and lets the book print as one page.
 - :mod:`.directives` are what a page's text may hold beside Markdown: applets, quizzes, fields for
   answers, the three questions and the map of the first page, benchmarks, the index of exercises and
   the teachers' tables.
@@ -36,16 +36,16 @@ from .directives import (
 from .links import edition, glossary_links, not_found, page_buttons, previews, search_index, sharing
 from .notebooks import reader
 from .provenance import chapter_times, receipts, run_inputs
-from .theme import access, citations, formulas, numbering, one_page, tables
-from .weight import icons, images, licences, local_files, math_font, page_assets, styles
+from .theme import access, citations, figures, formulas, numbering, one_page, tables
+from .weight import icons, images, licences, local_files, math_font, page_assets, styles, typefaces
 
 PARTS = (
-    *(numbering, citations, formulas, tables, access, one_page),
+    *(numbering, citations, formulas, tables, access, figures, one_page),
     *(applets, quizzes, answers, chapter_map, front_page, benchmarks, exercises, teaching),
     *(receipts, run_inputs, chapter_times),
     *(page_buttons, glossary_links, previews, search_index, not_found, sharing, edition),
     *(reader,),
-    *(local_files, images, page_assets, icons, styles, math_font, licences),
+    *(local_files, typefaces, images, page_assets, icons, styles, math_font, licences),
 )
 
 

@@ -111,7 +111,7 @@ class TestPreviews:
         ("selector", "inside"),
         [
             (CITATION, "p"),
-            (FIGURE, "figure img"),
+            (FIGURE, "figure :is(img, svg)"),
             (EQUATION, "math"),
             (TABLE, "table td"),
             (TERM, "dd"),

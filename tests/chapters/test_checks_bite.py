@@ -113,9 +113,14 @@ def large_image(notebook: NotebookNode) -> None:
     describe(notebook, "A square of random pixels")
 
 
-def vector_image(notebook: NotebookNode) -> None:
-    show(notebook, "image/svg+xml", "<svg/>")
-    describe(notebook, "A drawing without shapes")
+def large_drawing(notebook: NotebookNode) -> None:
+    show(notebook, "image/svg+xml", f"<svg>{png(200)}</svg>")
+    describe(notebook, "A square of random pixels")
+
+
+def photograph(notebook: NotebookNode) -> None:
+    show(notebook, "image/jpeg", png(8))
+    describe(notebook, "A square of random pixels")
 
 
 def markdown_image_without_alt(notebook: NotebookNode) -> None:
@@ -151,7 +156,8 @@ MISTAKES: dict[str, tuple[Spoil, str]] = {
     "path as alt": (image_with_path_as_alt, "needs written alt text"),
     "image without caption": (image_without_caption, "figure caption"),
     "large image": (large_image, "at most 100,000"),
-    "SVG": (vector_image, "expected one PNG image"),
+    "photograph": (photograph, "expected one SVG or PNG image"),
+    "large drawing": (large_drawing, "at most 100,000"),
     "Markdown image": (markdown_image_without_alt, "needs written alt text"),
     "figure directive": (figure_directive_without_alt, "needs written alt text"),
 }
@@ -181,8 +187,13 @@ def test_back_matter_has_no_number_in_its_title(planted: Path, notebook: Noteboo
     assert hygiene.problems(page) == []
 
 
-def test_good_figure_has_no_complaint(planted: Path, notebook: NotebookNode):
-    show(notebook, "image/png", png(8))
+@pytest.mark.parametrize(
+    ("kind", "content"), [("image/png", png(8)), ("image/svg+xml", "<svg><text>a</text></svg>")]
+)
+def test_good_figure_has_no_complaint(
+    kind: str, content: str, planted: Path, notebook: NotebookNode
+):
+    show(notebook, kind, content)
     describe(notebook, "A square of random pixels")
     nbformat.write(notebook, planted)
     assert hygiene.problems(planted) == []
@@ -236,3 +247,22 @@ class TestNbval:
         nbformat.write(notebook, planted)
         done = nbval(planted)
         assert done.returncode == 0, done.stdout
+
+    @pytest.mark.parametrize(
+        ("stored", "code"),
+        [
+            ('<svg><text x="1">0.4</text></svg>', 1),
+            ('<svg><text x="1" style="fill: #0072b2">0.5</text></svg>', 1),
+            ('<svg><text x="1.01">0.5</text></svg>', 0),
+        ],
+        ids=["another word", "another colour", "moved a little"],
+    )
+    def test_words_and_colours_of_a_drawing_are_compared_places_are_not(
+        self, stored: str, code: int, planted: Path, notebook: NotebookNode
+    ):
+        cell = code_cell(notebook)
+        fresh = '<svg><text x="1">0.5</text></svg>'
+        cell.source = f"total = 7\ndisplay({{'image/svg+xml': {fresh!r}}}, raw=True)"
+        cell.outputs = [new_output("display_data", {"image/svg+xml": stored})]
+        nbformat.write(notebook, planted)
+        assert nbval(planted).returncode == code

@@ -274,3 +274,38 @@ def test_pictures_are_compared_too(now: dict[str, str], tags: list[str], differs
 
     found = stale.differences(notebook({PNG: picture(0.5)}), notebook(now))
     assert bool(found) is differs
+
+
+SVG = "image/svg+xml"
+DRAWING = '<svg><text x="12.25" style="fill: #222222">4.5</text></svg>'
+
+
+@pytest.mark.parametrize(
+    ("now", "differs"),
+    [
+        (DRAWING, False),
+        (DRAWING.replace("12.25", "12.26"), False),
+        (DRAWING.replace("12.25", "13.25"), True),
+        (DRAWING.replace("4.5", "4.6"), True),
+        (DRAWING.replace("#222222", "#222228"), True),
+        (DRAWING.replace("text", "path"), True),
+    ],
+    ids=["equal", "last digit", "moved", "another number", "another colour", "another part"],
+)
+def test_drawings_are_compared_too(now: str, differs: bool):
+    def notebook(svg: str):
+        return new_notebook(
+            cells=[new_code_cell("1", outputs=[new_output("display_data", {SVG: svg})])]
+        )
+
+    assert bool(stale.differences(notebook(DRAWING), notebook(now))) is differs
+
+
+def test_a_heat_map_inside_a_drawing_is_compared_pixel_by_pixel():
+    def notebook(png: str):
+        data = {SVG: f'<svg><image href="data:image/png;base64,{png}"/></svg>'}
+        return new_notebook(cells=[new_code_cell("1", outputs=[new_output("display_data", data)])])
+
+    stored = notebook(picture(0.5))
+    assert stale.differences(stored, notebook(picture(0.505))) == []
+    assert stale.differences(stored, notebook(picture(0.6))) != []

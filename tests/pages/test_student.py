@@ -241,7 +241,7 @@ def test_the_key_opens_solutions_and_lists_letters_and_mistakes(html: Path, tmp_
     assert "warm-up" in page.select_one(".overview").get_text()
     assert len(page.select(".overview li")) >= 3
     assert page.select(".dropdown, details:not([open])") == []
-    assert page.img["src"].startswith("data:image/png;base64,")
+    assert page.img["src"].startswith("data:image/")
     addresses = [link["href"] for link in page.select(".solution a")]
     book = "../html/chapters/"
     assert addresses == [

@@ -2,6 +2,7 @@
 """Figures: what is drawn is what the numbers say, and colour is never the only cue."""
 
 import io
+import itertools
 
 import matplotlib as mpl
 import numpy as np
@@ -176,8 +177,55 @@ def test_chance_is_a_named_dashed_line_on_either_axis(ax):
     assert set(upright.get_xdata()) == {2.0}
     assert across.is_dashed()
     assert texts(ax) == ["chance", "uniform"]
+    assert ax.texts[0].xy[0] == 1.0  # at the edge, written outwards: never on the data
+    assert ax.texts[0].get_ha() == "left"
     with pytest.raises(ValueError, match="finite level"):
         p.draw_chance(ax, np.inf)
+
+
+class TestNamesInTheMargin:
+    def heights(self, ax) -> list[float]:
+        """Return the heights of the names, in points, from the lowest."""
+        ax.figure.draw_without_rendering()
+        found = [text.get_window_extent() for text in ax.texts if text.get_text()]
+        return sorted((box.y0 + box.y1) / 2 * 72 / ax.figure.dpi for box in found)
+
+    def test_names_stand_at_line_ends_in_their_colours(self, ax):
+        p.draw_curve(ax, [1, 2], [1, 2], "gpt", "ours")
+        p.draw_curve(ax, [1, 2], [2, 9], "bert", "theirs")
+        p.label_ends(ax)
+        assert texts(ax) == ["ours", "theirs"]
+        assert [to_hex(text.get_color()) for text in ax.texts] == ["#0072b2", "#009e73"]
+        assert [text.xy[1] for text in ax.texts] == pytest.approx([2, 9])
+
+    def test_names_that_would_meet_move_apart(self, ax):
+        for end in (5.0, 5.01, 5.02):
+            p.draw_curve(ax, [1, 2], [0, end], "gpt", f"line {end}")
+        p.draw_chance(ax, 5.01)
+        p.label_ends(ax, gap=12)
+        low = self.heights(ax)
+        assert len(low) == 4
+        assert min(b - a for a, b in itertools.pairwise(low)) > 11.5
+        order = sorted(
+            (text for text in ax.texts if text.get_text()),
+            key=lambda text: text.get_window_extent().y0,
+        )
+        assert (order[0].get_text(), order[-1].get_text()) == ("line 5.0", "line 5.02")
+
+    def test_parts_of_a_bar_are_named_beside_it(self, ax):
+        ax.bar([0], [1])
+        p.label_parts(ax, 0.4, [("low", 0.2, "#444444"), ("high", 0.8, "#009E73")])
+        assert texts(ax) == ["low", "high"]
+
+    def test_a_plot_without_names_is_refused(self, ax):
+        ax.plot([1, 2], [1, 2])
+        with pytest.raises(ValueError, match="expects lines with labels"):
+            p.label_ends(ax)
+
+
+def test_a_function_may_write_the_numbers_of_bars(ax):
+    p.draw_bars(ax, ["a", "b"], [2.0, 0.01], fmt=lambda n: f"{n:.0f}" if n >= 1 else "< 1")
+    assert texts(ax) == ["2", "< 1"]
 
 
 def test_bars_are_as_long_as_their_numbers_and_print_them(ax):
@@ -185,7 +233,7 @@ def test_bars_are_as_long_as_their_numbers_and_print_them(ax):
     assert [box.get_width() for box in cells(ax)] == [2.25, 1.5]
     assert texts(ax) == ["2.25", "1.50"]
     assert [text.xy[0] for text in ax.texts] == [2.75, 1.75]
-    assert cells(ax)[0].get_hatch() != cells(ax)[1].get_hatch()
+    assert cells(ax)[0].get_facecolor() != cells(ax)[1].get_facecolor()
     bottom, top = ax.get_ylim()
     assert bottom > top  # the first bar is the uppermost
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The dated facts are complete, in order, and cited; dates are read as they are written."""
 
+import itertools
 import re
 from dataclasses import astuple, replace
 
@@ -93,12 +94,29 @@ def test_a_step_must_come_before_its_successor() -> None:
 def test_lineage_draws_every_step_once() -> None:
     """Each name is drawn once and inside the figure; each step that was mended has a line."""
     steps = load_timeline().steps
-    width, height = lineage_size(len(steps))
+    width, height = lineage_size()
     figure, ax = plt.subplots(figsize=(width, height))
     draw_lineage(ax, steps)
     texts = [text.get_text() for text in ax.texts]
     assert all(texts.count(step.name) == 1 for step in steps)
-    lines = [line for line in ax.lines if len(line.get_xdata()) == 2]
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_zorder() == 1]
     assert len(lines) == sum(bool(step.next) for step in steps)
     assert all(0 < text.get_position()[1] < height for text in ax.texts)
+    plt.close(figure)
+
+
+def test_the_axis_of_years_is_to_scale_in_two_parts() -> None:
+    """Equal times are equally long, before 2013 and after it; names of a column do not meet."""
+    steps = load_timeline().steps
+    figure, ax = plt.subplots(figsize=lineage_size())
+    draw_lineage(ax, steps)
+    heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
+    assert heights["1980"] - heights["1990"] == pytest.approx(heights["1990"] - heights["2000"])
+    assert heights["2013"] - heights["2015"] == pytest.approx(heights["2019"] - heights["2021"])
+    assert heights["2013"] - heights["2015"] == pytest.approx(
+        2 * (heights["1980"] - heights["1990"])
+    )
+    for kind in {step.kind for step in steps}:
+        column = [heights[step.name] for step in steps if step.kind == kind]
+        assert all(a - b > 0.16 for a, b in itertools.pairwise(column))
     plt.close(figure)

@@ -7,6 +7,7 @@ silence), figures without alternative text or a path of somebody's machine. Thes
 
 import ast
 import base64
+import gzip
 import itertools
 import re
 from collections.abc import Callable, Iterator
@@ -180,15 +181,16 @@ def _outputs(cell: NotebookNode) -> Iterator[str]:
 
 
 def _images(cell: NotebookNode) -> Iterator[str]:
-    """Require of each drawn image: PNG, small, one a cell, with name, caption and alt text."""
+    """Require of each drawn image: SVG or PNG, small, one a cell, with name, caption, alt text."""
     bundles = [output.data for output in cell.outputs if "data" in output]
     kinds = [kind for data in bundles for kind in data if kind.startswith("image/")]
     if not kinds:
         return
-    if set(kinds) != {"image/png"} or len(kinds) > 1:
-        yield f"expected one PNG image, got {', '.join(kinds)}"
+    if not set(kinds) <= {"image/png", "image/svg+xml"} or len(kinds) > 1:
+        yield f"expected one SVG or PNG image, got {', '.join(kinds)}"
     for data in bundles:
-        size = len(base64.b64decode(data.get("image/png", "")))
+        drawing = str(data.get("image/svg+xml", "")).encode()
+        size = len(base64.b64decode(data.get("image/png", ""))) + len(gzip.compress(drawing))
         if size > MAX_IMAGE_BYTES:
             yield f"image of {size:,} bytes, at most {MAX_IMAGE_BYTES:,}"
     settings: dict[str, Any] = cell.metadata.get("mystnb", {})

@@ -12,6 +12,7 @@ import argparse
 import base64
 import io
 import os
+import re
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import takewhile
@@ -28,9 +29,13 @@ from tools.chapters.run import executed
 from tools.chapters.store import ROOT, ChapterError, notebook_paths, read_notebook
 
 AT_A_TIME = 2
-PNG = "image/png"
+PNG, SVG = "image/png", "image/svg+xml"
 NEAR = 8 / 255
 """How much of a colour may change at a pixel: the last bit of a number, not a line that moves."""
+NEAR_POINTS = 0.05
+"""How far a part of a drawing may move, in points: the last digit of its place, no more."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+_PICTURE = re.compile(r"data:image/png;base64,([\w+/=\s]+)")
 UNCOMPARED = "nbval-ignore-output"
 
 
@@ -114,15 +119,17 @@ def _difference(stored: list[NotebookNode], found: list[NotebookNode]) -> str:
             same = len(list(takewhile(lambda both: both[0] == both[1], letters)))
             start = max(0, same - 40)
             return f"stored {one[start:][:90]!r}, now {other[start:][:90]!r}"
-        if not _same_picture(old.get("data", {}).get(PNG), new.get("data", {}).get(PNG)):
-            return "the picture is another one"
+        for kind, alike in ((PNG, _same_picture), (SVG, _same_drawing)):
+            if not alike(old.get("data", {}).get(kind), new.get("data", {}).get(kind)):
+                return "the picture is another one"
     return ""
 
 
 def _without_picture(output: NotebookNode) -> dict[str, Any]:
     """Copy an output, its picture replaced by a word."""
     data = output.get("data", {})
-    return {**output, "data": {**data, **({PNG: "a picture"} if PNG in data else {})}}
+    words = {kind: "a picture" for kind in (PNG, SVG) if kind in data}
+    return {**output, "data": {**data, **words}}
 
 
 def _lines(output: NotebookNode) -> list[str]:
@@ -138,6 +145,22 @@ def _same_picture(stored: str | None, found: str | None) -> bool:
         return stored == found
     old, new = (image.imread(io.BytesIO(base64.b64decode(one))) for one in (stored, found))
     return old.shape == new.shape and bool(np.abs(old - new).max() <= NEAR)
+
+
+def _same_drawing(stored: str | None, found: str | None) -> bool:
+    """Return whether two SVGs show the same, part by part, but for the last digits of places."""
+    if stored == found or not stored or not found:
+        return stored == found
+    pictures = [_PICTURE.findall(one) for one in (stored, found)]
+    if len(pictures[0]) != len(pictures[1]) or not all(
+        _same_picture(old, new) for old, new in zip(*pictures, strict=True)
+    ):
+        return False
+    bare = [_PICTURE.sub("", one) for one in (stored, found)]
+    if _NUMBER.sub("0", bare[0]) != _NUMBER.sub("0", bare[1]):
+        return False
+    old, new = (np.array([float(n) for n in _NUMBER.findall(one)]) for one in bare)
+    return bool((np.abs(old - new) <= NEAR_POINTS).all())
 
 
 if __name__ == "__main__":

@@ -175,9 +175,7 @@ def visit_applet_html(translator: Any, node: applet) -> None:
     module = root / applet_files.MODULES / f"{node['name']}.mjs"
     if room := read_room(module.read_text(encoding="utf-8")):
         told += f' style="--room-wide: {room[0]}px; --room-narrow: {room[1]}px"'
-    translator.body.append(
-        f'<{PREFIX}{node["name"]} class="applet" id="{node["ids"][0]}"{told}>\n'
-    )
+    translator.body.append(f'<{PREFIX}{node["name"]} class="applet" id="{node["ids"][0]}"{told}>\n')
 
 
 def depart_applet_html(translator: Any, node: applet) -> None:

@@ -8,6 +8,7 @@ A solution becomes one Markdown cell that folds.
 """
 
 import ast
+import base64
 import json
 import platform
 import re
@@ -238,10 +239,13 @@ def _solution_parts(cell: NotebookNode) -> list[str]:
             parts.append(f"```text\n{output.text.rstrip()}\n```")
         elif "text/html" in data:
             parts.append(re.sub(r"\n\s*\n", "\n", str(data["text/html"])))
-        elif "image/png" in data:
+        elif "image/svg+xml" in data or "image/png" in data:
             alt = str(cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "Figure")).strip()
-            png = str(data["image/png"]).replace("\n", "")
-            parts.append(f'<img alt="{escape(alt)}" src="data:image/png;base64,{png}">')
+            kind = "image/svg+xml" if "image/svg+xml" in data else "image/png"
+            image = str(data[kind]).replace("\n", "")
+            if kind == "image/svg+xml":
+                image = base64.b64encode(str(data[kind]).encode()).decode()
+            parts.append(f'<img alt="{escape(alt)}" src="data:{kind};base64,{image}">')
         elif "text/plain" in data:
             parts.append(f"```text\n{data['text/plain']}\n```")
     return parts

@@ -13,7 +13,7 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 _IMAGE = re.compile(r"<img\b[^>]*>")
-_SOURCE = re.compile(r'\bsrc="([^"]*_images/([^"]+))"')
+_SOURCE = re.compile(r'\bsrc="([^"]*_images/([^"]+\.(?:png|jpe?g|gif|webp)))"')
 LAZY = ' loading="lazy" decoding="async"'
 
 

@@ -41,6 +41,11 @@ The icons of the pages are a part of Font Awesome Free 6, copyright (c) Fonticon
 (https://fontawesome.com), with Reserved Font Name Font Awesome. The font, reduced and renamed, is
 licensed under the SIL Open Font License 1.1, whose text follows; the pictures of single icons
 under CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/); their style rules under MIT."""
+TYPEFACES = "fonts/book-(?!maths).*"
+TYPEFACE_NOTICE = """\
+The text of the pages is set in a part of Source Serif Pro and Source Sans Pro, copyright 2010-2018
+Adobe (http://www.adobe.com/), with Reserved Font Name Source. The faces, reduced and renamed, are
+licensed under the SIL Open Font License 1.1; its text stands below, at Font Awesome."""
 MATHS = "fonts/book-maths.*"
 MATHS_NOTICE = """\
 The font of the formulas is a part of STIX Two Math, copyright 2001-2020 The STIX Fonts Project
@@ -69,6 +74,7 @@ def licences(root: Path) -> str:
     mit = licence_of("sphinx-copybutton").partition("Permission is hereby granted")
     names = "\n".join(f"- {what}" for what in OTHERS.values())
     sections.append(("Further parts under the MIT licence", f"{names}\n\n{mit[1]}{mit[2]}"))
+    sections.append(("The typefaces", TYPEFACE_NOTICE))
     font = Path(__file__).with_name("font_licence.txt").read_text(encoding="utf-8")
     sections.append(("Mathematics", MATHS_NOTICE))
     sections.append(("Font Awesome", f"{ICON_NOTICE}\n\n{font}"))
@@ -89,5 +95,5 @@ def licence_of(name: str) -> str:
 
 def is_named(file: str) -> bool:
     """Return whether a third party's file below ``_static/`` has its licence in the text."""
-    patterns = (*PARTS.values(), *OTHERS, ICONS, MATHS)
+    patterns = (*PARTS.values(), *OTHERS, ICONS, TYPEFACES, MATHS)
     return any(re.fullmatch(pattern, file) for pattern in patterns)

@@ -19,6 +19,7 @@ MARKS = {
     "design-tabs": r'class="[^"]*\bsd-tab',
     "sphinx-design": r'class="[^"]*\bsd-',
     "show-code": r'<details class="admonition hide',
+    "figures.js": r"<figure\b",
     "clipboard": r'<div class="highlight',
     "copybutton": r'<div class="highlight',
     "mystnb": r'class="[^"]*\b(?:cell|output|pasted)\b',

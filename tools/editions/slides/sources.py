@@ -21,23 +21,26 @@ _ROLE = re.compile(r" ?\{[a-z:]+\}`(?:(?P<words>[^`<]*?) *<[^`]*>|[^`]*)`")
 
 
 class Figure(NamedTuple):
-    """A chapter's image: PNG bytes, alternative text, the caption's claim, and where it stands."""
+    """A chapter's image: SVG or PNG, alternative text, the caption's claim, where it stands."""
 
-    png: bytes
+    image: bytes
     alt: str
     claim: str
     chapter: str
 
     @property
     def aspect(self) -> float:
-        """Width over height, read from the PNG's header."""
-        width, height = (int.from_bytes(self.png[at : at + 4], "big") for at in (16, 20))
+        """Width over height, read from the SVG's first line or from the PNG's header."""
+        if box := re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', self.image):
+            return float(box[1]) / float(box[2])
+        width, height = (int.from_bytes(self.image[at : at + 4], "big") for at in (16, 20))
         return width / height
 
     @property
     def address(self) -> str:
         """The image as a data address."""
-        return f"data:image/png;base64,{base64.b64encode(self.png).decode()}"
+        kind = "svg+xml" if self.image.startswith(b"<svg") else "png"
+        return f"data:image/{kind};base64,{base64.b64encode(self.image).decode()}"
 
 
 class Chapters:
@@ -72,11 +75,14 @@ class Chapters:
             if settings.get("figure", {}).get("name") != label:
                 continue
             for output in cell.outputs:
-                if image := output.get("data", {}).get("image/png"):
+                data = output.get("data", {})
+                if "image/svg+xml" in data or "image/png" in data:
+                    drawn = str(data.get("image/svg+xml", "")).encode()
+                    image = drawn or base64.b64decode(data["image/png"])
                     alt = str(settings["image"]["alt"]).strip()
                     bold = _BOLD.search(str(settings["figure"]["caption"]))
                     claim = plain(bold[1]) if bold else ""
-                    return Figure(base64.b64decode(image), alt, claim, name)
+                    return Figure(image, alt, claim, name)
             raise ChapterError(f"{name}: {label} has no stored image; make run")
         raise ChapterError(f"no figure {label!r} in the chapters")
 
