@@ -47,7 +47,10 @@ const STYLE = `
   left: calc(100% * var(--at)); margin-left: -.35rem; position: absolute; top: -.75rem; }
 @media (prefers-reduced-motion: no-preference) { .pin-line i.falls { animation: fall .35s cubic-bezier(.5, 0, 1, .6); } }
 @keyframes fall { from { transform: translateY(-1.5rem); opacity: 0; } }
-summary { cursor: pointer; }
+@media (forced-colors: active) {
+  .pin-line i { border-top-color: CanvasText; forced-color-adjust: none; }
+  .pin-line .next { color: Canvas; }
+}
 `;
 
 class Generation extends Applet {
@@ -272,10 +275,22 @@ class Generation extends Applet {
   /** Draw the page anew. */
   render() {
     this.page.replaceChildren(this.current = h("span", { class: "line" }));
-    for (const { text, id } of this.pieces) {
-      this.put(text, id === undefined ? h("s", {}, text) : h("span", { class: "prompt" }, text));
+    for (const { text, isKnown } of this.runs()) {
+      this.put(text, isKnown ? h("span", { class: "prompt" }, text) : h("s", {}, text));
     }
     this.writer.path.forEach((_, step) => this.append(step));
+  }
+
+  /** The opening in runs of characters that the model knows or not, cut at the ends of lines. */
+  runs() {
+    const runs = [];
+    for (const { text, id } of this.pieces) {
+      const isKnown = id !== undefined;
+      const last = runs.at(-1);
+      if (last?.isKnown === isKnown && isKnown && !last.text.endsWith("\n") && text !== "\n") last.text += text;
+      else runs.push({ text, isKnown });
+    }
+    return runs;
   }
 
   /** Put a written character onto the page: the stronger its ground, the more bits. */
