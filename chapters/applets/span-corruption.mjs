@@ -37,7 +37,7 @@ class SpanCorruption extends Applet {
   async build(panel) {
     this.t5 = await openModel("t5_subwords");
     this.tokenizer = this.t5.tokenizer;
-    this.settings = { share: 0.15, meanLength: 3 };
+    this.settings = { share: 0.3, meanLength: 2 };
     this.seed = 0;
     const text = this.state.get("text") ?? START;
     this.sentence = new SentenceRow({ text, mostGaps: MOST_GAPS }, () => this.change());
@@ -78,9 +78,9 @@ class SpanCorruption extends Applet {
     this.price = h("p", { class: "note" });
     return h("details", {}, h("summary", {}, "More: let chance cut, as in training"),
       h("div", { class: "row" },
-        slider("Share cut out", { min: 0.05, max: 0.5, step: 0.05, value: 0.15 }, set("share"),
+        slider("Share cut out", { min: 0.05, max: 0.5, step: 0.05, value: this.settings.share }, set("share"),
           (value) => `${Math.round(100 * value)} %`),
-        slider("Mean length of a gap", { min: 1, max: 8, step: 1, value: 3 }, set("meanLength")),
+        slider("Mean length of a gap", { min: 1, max: 8, step: 1, value: this.settings.meanLength }, set("meanLength")),
         button("Cut by chance", () => this.cutByChance())), this.price);
   }
 

@@ -123,7 +123,7 @@ def test_it_types_by_itself_once_and_can_be_paused(visit: Visitor):
     assert new.count() == n < N_RUN
     panel.get_by_role("button", name="Write on").click()
     expect(new.nth(n)).to_be_attached()
-    panel.get_by_role("button", name="Start again").click()
+    panel.get_by_role("button", name="Restart").click()
     expect_written(panel, 0)
     opened.page.wait_for_timeout(300)
     assert new.count() == 0, "it writes by itself once"
@@ -197,7 +197,7 @@ def test_the_seed_decides(visit: Visitor):
     texts = []
     for seed in ("7", "8", "7"):
         panel.get_by_label("Seed").fill(seed)
-        panel.get_by_role("button", name="Start again").click()
+        panel.get_by_role("button", name="Restart").click()
         expect_written(panel, 0)
         panel.get_by_role("button", name="Write on").click()
         expect_written(panel, N_RUN)
@@ -207,9 +207,11 @@ def test_the_seed_decides(visit: Visitor):
 
 def test_the_small_model_takes_over(visit: Visitor, tmp_path: Path):
     _, panel = opened_still(visit)
+    expect(panel.get_by_role("heading", name="A play by GPT")).to_contain_text("the strong model")
     panel.locator("summary").click()
     panel.get_by_label("Model").select_option("gpt_chars")
     expect(panel.get_by_label("Model")).to_be_enabled(timeout=MILLISECONDS)
+    expect(panel.get_by_role("heading", name="A play by GPT")).to_contain_text("the small model")
     expect_written(panel, 0)
     small = load_as_shipped("gpt_chars", tmp_path)
     expect_distribution(panel, small, OPENING, temperature=0.8)

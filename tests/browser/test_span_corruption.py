@@ -141,7 +141,7 @@ def test_chance_cuts_pieces_in_gaps(visit: Visitor):
     panel.locator("summary").click()
     _, tokenizer = load_model("t5_subwords")
     n_noise, n_spans = count_spans(
-        len(tokenizer.split(START)), noise_density=0.15, mean_noise_span_length=3
+        len(tokenizer.split(START)), noise_density=0.3, mean_noise_span_length=2
     )
     seen = set()
     for _ in range(4):

@@ -167,8 +167,14 @@ class TestPages:
 
     def test_modules_ask_for_the_same_version_as_the_page(self, html: Path, repository: Path):
         version = applet_files.version(repository)
-        module = (html / "_static" / "applets" / "ui" / "files.mjs").read_text(encoding="utf-8")
-        assert f'"../engine/safetensors.mjs{version}"' in module
+        sources = (repository / applet_files.MODULES).glob("*/*.mjs")
+        modules = [
+            (html / "_static" / "applets" / path.parent.name / path.name).read_text("utf-8")
+            for path in sources
+        ]
+        imports = re.findall(r'^(?:import|export)\b[^;]*? from "(.*?)"', "\n".join(modules), re.M)
+        assert len(imports) > len(modules)
+        assert [name for name in imports if not name.endswith(version)] == []
 
 
 class TestRoom:
