@@ -61,7 +61,7 @@ const STYLE = `
 
 class Generation extends Applet {
   static offer = "Watch GPT write, one character at a time";
-  static room = [556, 933];
+  static room = [552, 900];
 
   async build(panel) {
     const said = this.state;
