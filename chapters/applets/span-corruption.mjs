@@ -76,7 +76,7 @@ class SpanCorruption extends Applet {
   chancePart() {
     const set = (name) => (value) => { this.settings[name] = value; };
     this.price = h("p", { class: "note" });
-    return h("details", {}, h("summary", {}, "More: let chance cut, as in training"),
+    return h("details", {}, h("summary", {}, "More: let chance cut"),
       h("div", { class: "row" },
         slider("Share cut out", { min: 0.05, max: 0.5, step: 0.05, value: this.settings.share }, set("share"),
           (value) => `${Math.round(100 * value)} %`),
