@@ -12,6 +12,7 @@ import { openModel } from "./ui/open-model.mjs";
 
 const STRONG = "gpt_plays";
 const SMALL = "gpt_chars";
+const WRITERS = { [STRONG]: "the strong model", [SMALL]: "the small model" };
 const OPENING = "JULIET:\nO Romeo, ";
 const DEFAULTS = { temperature: 0.8, topK: Infinity, topP: 1 };
 const SEED = 1;
@@ -22,10 +23,15 @@ const LABELLED = 0.04; // narrower parts of the line have no room for a characte
 const SPEAKER = /^[A-Z][A-Za-z .'-]*:$/;
 const STYLE = `
 .desk .stack { gap: .5rem; }
+.desk .row { gap: .4rem; }
+.desk .row button { padding-inline: .45rem; }
 .desk { align-items: start; display: grid; gap: .75rem 1.25rem; grid-template-columns: minmax(0, 1.35fr) minmax(0, 1fr); }
 @media (width < 600px) { .desk { grid-template-columns: minmax(0, 1fr); } }
-.written { background: var(--pst-color-surface); border-left: .3rem solid var(--ink); font-family: Georgia, "Times New Roman", serif;
-  font-size: 1.02em; height: 14.5rem; line-height: 1.4; overflow-y: auto; padding: .6rem .9rem; }
+.leaf { background: var(--pst-color-surface); border-left: .3rem solid var(--ink); font-family: Georgia, "Times New Roman", serif; }
+.leaf h3 { border-bottom: 1px solid var(--pst-color-border); font-size: .95rem; font-variant: small-caps; letter-spacing: .06em;
+  margin: 0 .9rem; padding: .35rem 0 .2rem; text-align: center; }
+.leaf small { color: var(--pst-color-text-muted); font-weight: 400; }
+.written { font-size: 1.02em; height: 13rem; line-height: 1.4; overflow-y: auto; padding: .4rem .9rem .6rem; }
 @media (width < 600px) { .written { height: 9.5rem; } }
 .written .line { border: 0; display: block; min-height: 1.4em; }
 .written .speaker { font-size: .85em; font-weight: 700; letter-spacing: .06em; text-transform: uppercase; margin-top: .35rem; }
@@ -47,12 +53,15 @@ const STYLE = `
   left: calc(100% * var(--at)); margin-left: -.35rem; position: absolute; top: -.75rem; }
 @media (prefers-reduced-motion: no-preference) { .pin-line i.falls { animation: fall .35s cubic-bezier(.5, 0, 1, .6); } }
 @keyframes fall { from { transform: translateY(-1.5rem); opacity: 0; } }
-summary { cursor: pointer; }
+@media (forced-colors: active) {
+  .pin-line i { border-top-color: CanvasText; forced-color-adjust: none; }
+  .pin-line .next { color: Canvas; }
+}
 `;
 
 class Generation extends Applet {
   static offer = "Watch GPT write, one character at a time";
-  static room = [580, 905];
+  static room = [552, 900];
 
   async build(panel) {
     const said = this.state;
@@ -88,7 +97,8 @@ class Generation extends Applet {
       onpointerover: ({ target }) => {
         if (target.dataset.step) this.look(Number(target.dataset.step));
       } });
-    return this.page;
+    this.byline = h("small");
+    return h("div", { class: "leaf" }, h("h3", {}, "A play by GPT ", this.byline), this.page);
   }
 
   buttonPart() {
@@ -103,7 +113,7 @@ class Generation extends Applet {
     return h("div", { class: "stack" },
       h("div", { class: "row" }, this.runButton,
         button("One more", () => this.act(() => this.draw())), this.undoButton,
-        button("Start again", () => this.change())),
+        button("Restart", () => this.change())),
       slider("Temperature", { min: 0.1, max: 2, step: 0.1, value: this.settings.temperature },
         set("temperature"), (value) => value.toFixed(1)));
   }
@@ -176,6 +186,7 @@ class Generation extends Applet {
   async start() {
     this.pause();
     const { tokenizer, maxLength, ask } = this.gpt;
+    this.byline.textContent = `– ${WRITERS[this.gpt.name]}`;
     this.pieces = tokenizer.pieces(this.opening);
     const known = this.pieces.filter(({ id }) => id !== undefined).map(({ id }) => id);
     this.unread.hidden = known.length === this.pieces.length;
@@ -272,10 +283,22 @@ class Generation extends Applet {
   /** Draw the page anew. */
   render() {
     this.page.replaceChildren(this.current = h("span", { class: "line" }));
-    for (const { text, id } of this.pieces) {
-      this.put(text, id === undefined ? h("s", {}, text) : h("span", { class: "prompt" }, text));
+    for (const { text, isKnown } of this.runs()) {
+      this.put(text, isKnown ? h("span", { class: "prompt" }, text) : h("s", {}, text));
     }
     this.writer.path.forEach((_, step) => this.append(step));
+  }
+
+  /** The opening in runs of characters that the model knows or not, cut at the ends of lines. */
+  runs() {
+    const runs = [];
+    for (const { text, id } of this.pieces) {
+      const isKnown = id !== undefined;
+      const last = runs.at(-1);
+      if (last?.isKnown === isKnown && isKnown && !last.text.endsWith("\n") && text !== "\n") last.text += text;
+      else runs.push({ text, isKnown });
+    }
+    return runs;
   }
 
   /** Put a written character onto the page: the stronger its ground, the more bits. */
@@ -326,7 +349,7 @@ class Generation extends Applet {
         h("span", { class: "bar", style: { "--share": share } }), h("span", { class: "bar-number" }, number));
     });
     const left = order.reduce((sum, id) => sum - (shares.get(id) ?? 0), 1);
-    this.rest.textContent = `All others: ${percent(Math.max(0, left))}. Press one to write on from it.`;
+    this.rest.textContent = `Others: ${percent(Math.max(0, left))}. Press one to take it.`;
   }
 
   /** The line from 0 to 1 on which the drawn number falls. */
@@ -338,7 +361,7 @@ class Generation extends Applet {
     const pin = isYours ? [] : [h("i", { class: falls ? "falls" : undefined, style: { "--at": number } })];
     this.line.replaceChildren(...boxes, ...pin);
     this.drawn.textContent = isYours ? "You chose it; no number was drawn."
-      : `The drawn number, ${number.toFixed(3)}, ${made ? "fell" : "will fall"} on “${visible(tokens[chosen.id])}”.`;
+      : `The number ${number.toFixed(3)} ${made ? "fell" : "will fall"} on “${visible(tokens[chosen.id])}”.`;
     this.line.setAttribute("aria-label", `Shares from 0 to 1. ${this.drawn.textContent}`);
   }
 

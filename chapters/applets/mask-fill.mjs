@@ -6,7 +6,7 @@ import { Applet, define } from "./ui/applet.mjs";
 import { bars, choice, h, spoken, visible } from "./ui/controls.mjs";
 import { latest } from "./ui/latest.mjs";
 import { openModel } from "./ui/open-model.mjs";
-import { SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
+import { placesSaid, SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
 
 const WORDS = "bert_words";
 const MODELS = { [WORDS]: "words", bert_chars: "letters, small model", bert_plays: "letters, strong model" };
@@ -33,10 +33,7 @@ class MaskFill extends Applet {
       h("details", {}, h("summary", {}, "More"), this.models, this.message));
     this.ask = latest(() => this.waitFor(this.answer()));
     await this.use(this.state.get("model") ?? WORDS);
-    const from = text === START ? START.indexOf(HIDDEN_AT_START) : -1;
-    const places = this.state.get("hide")?.split(".").map(Number)
-      ?? (from < 0 ? [] : [from]);
-    this.sentence.hide(places);
+    this.sentence.hide(this.state.has("text") ? placesSaid(this.state.get("hide")) : [START.indexOf(HIDDEN_AT_START)]);
     await this.ask();
   }
 
@@ -67,8 +64,8 @@ class MaskFill extends Applet {
 
   /** Answer what the reader changed, and keep it in the address. */
   change() {
-    const { text, marks } = this.sentence;
-    this.keep({ text, hide: [...marks].join("."),
+    const { text, said } = this.sentence;
+    this.keep({ text, hide: said,
       ...(this.isWords ? {} : { model: this.bert.name }) });
     this.ask();
   }

@@ -10,10 +10,10 @@ import { VIEW_STYLE } from "./ui/attention-view.mjs";
 import { bars, button, h, roving, slider, spoken, visible } from "./ui/controls.mjs";
 import { latest } from "./ui/latest.mjs";
 import { openModel } from "./ui/open-model.mjs";
-import { SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
+import { placesSaid, SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
 
 const START = "What say you, my lord? I pray you, speak.";
-const CUT_AT_START = ["lord", "pray", "you, s"]; // beginnings of words of START
+const CUT_AT_START = ["lord", "pray", "you, speak"]; // they begin words of START
 const MOST_IDS = 60; // about what it was trained on
 const MOST_GAPS = 6;
 const PACE = 450; // ms from token to token
@@ -22,6 +22,7 @@ const STYLE = `
 .pair > b { font-size: .9em; }
 .sequence { display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace); gap: .2rem 0; min-height: 1.7rem; }
 .sequence > span { background: linear-gradient(color-mix(in srgb, var(--ink) calc(100% * var(--share, 0)), transparent) 0 0); padding: 0 .1rem; white-space: pre; }
+.sequence > .most { outline: 2px dashed var(--ink); outline-offset: -1px; }
 .sequence .special { border: 1px solid var(--ink); border-radius: .3rem; font-weight: 700; }
 .sequence > .token { background: none; min-height: 1.7rem; min-width: 0; padding: 0 .15rem; }
 .sequence .token[aria-pressed="true"] { background: none; color: inherit; outline: 2px solid var(--ink); }
@@ -31,22 +32,23 @@ const STYLE = `
 
 class SpanCorruption extends Applet {
   static offer = "Cut your own sentence, and let T5 fill the gaps";
-  static room = [560, 780];
+  static room = [560, 760];
 
   async build(panel) {
     this.t5 = await openModel("t5_subwords");
     this.tokenizer = this.t5.tokenizer;
-    this.settings = { share: 0.15, meanLength: 3 };
+    this.settings = { share: 0.3, meanLength: 2 };
     this.seed = 0;
     const text = this.state.get("text") ?? START;
     this.sentence = new SentenceRow({ text, mostGaps: MOST_GAPS }, () => this.change());
+    this.hint = h("p", { role: "status" });
     panel.classList.add("t5");
     panel.replaceChildren(h("style", {}, VIEW_STYLE, SENTENCE_STYLE, STYLE), this.sentence.node,
-      this.pairPart(), this.stepPart(), this.chancePart());
+      this.hint, this.pairPart(), this.stepPart(), this.chancePart());
     this.ask = latest(() => this.waitFor(this.answer()));
     this.sentence.readWith(this.tokenizer, { byWord: true, most: MOST_IDS });
-    const cut = text === START ? CUT_AT_START.map((word) => START.indexOf(word)) : [];
-    this.sentence.hide(this.state.get("cut")?.split(".").map(Number) ?? cut);
+    this.sentence.hide(this.state.has("text") ? placesSaid(this.state.get("cut"))
+      : CUT_AT_START.map((word) => START.indexOf(word)));
     await this.ask();
   }
 
@@ -74,11 +76,11 @@ class SpanCorruption extends Applet {
   chancePart() {
     const set = (name) => (value) => { this.settings[name] = value; };
     this.price = h("p", { class: "note" });
-    return h("details", {}, h("summary", {}, "More: let chance cut, as in training"),
+    return h("details", {}, h("summary", {}, "More: let chance cut"),
       h("div", { class: "row" },
-        slider("Share cut out", { min: 0.05, max: 0.5, step: 0.05, value: 0.15 }, set("share"),
+        slider("Share cut out", { min: 0.05, max: 0.5, step: 0.05, value: this.settings.share }, set("share"),
           (value) => `${Math.round(100 * value)} %`),
-        slider("Mean length of a gap", { min: 1, max: 8, step: 1, value: 3 }, set("meanLength")),
+        slider("Mean length of a gap", { min: 1, max: 8, step: 1, value: this.settings.meanLength }, set("meanLength")),
         button("Cut by chance", () => this.cutByChance())), this.price);
   }
 
@@ -100,8 +102,8 @@ class SpanCorruption extends Applet {
 
   /** Answer what the reader changed, and keep it in the address. */
   change() {
-    const { text, marks } = this.sentence;
-    this.keep({ text, cut: [...marks].join(".") });
+    const { text, said } = this.sentence;
+    this.keep({ text, cut: said });
     this.ask();
   }
 
@@ -110,8 +112,9 @@ class SpanCorruption extends Applet {
     const { parts, read, hidden } = this.sentence;
     this.pair.hidden = this.steps.hidden = !hidden.length;
     this.turn = {};
+    this.hint.textContent = "";
     if (!hidden.length) {
-      if (read.length) this.sentence.say("Press the words to cut out.");
+      this.hint.textContent = read.length ? "Press the words to cut out." : "";
       return;
     }
     const [lineEnd] = this.tokenizer.pieces("\n").map(({ id }) => id);
@@ -171,8 +174,10 @@ class SpanCorruption extends Applet {
     const { steps, targets } = this.account;
     const { id, guesses, looks } = steps[t];
     const most = Math.max(...looks);
-    [...this.inputs.children].forEach((one, s) =>
-      one.style.setProperty("--share", (0.6 * looks[s]) / most));
+    [...this.inputs.children].forEach((one, s) => {
+      one.style.setProperty("--share", (0.6 * looks[s]) / most);
+      one.classList.toggle("most", looks[s] === most);
+    });
     this.keys.forEach((one, n) => one.setAttribute("aria-pressed", n === t));
     this.stepName.textContent = `Step ${t + 1}: before it wrote ${visible(nameOf(id, this.tokenizer))}, it expected`;
     const isOnTrack = steps.slice(0, t).every((step, n) => step.id === targets[n]);

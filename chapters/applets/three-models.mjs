@@ -8,7 +8,7 @@ import { VIEW_STYLE } from "./ui/attention-view.mjs";
 import { bars, h, visible } from "./ui/controls.mjs";
 import { latest } from "./ui/latest.mjs";
 import { openModel } from "./ui/open-model.mjs";
-import { SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
+import { placesSaid, SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
 
 const KINDS = {
   gpt: { name: "GPT", sees: "left side only" },
@@ -38,7 +38,7 @@ const STYLE = `
 
 class ThreeModels extends Applet {
   static offer = "Ask the three models about your own sentence";
-  static room = [500, 560];
+  static room = [500, 570];
 
   async build(panel) {
     const text = this.state.get("text") ?? START;
@@ -59,15 +59,14 @@ class ThreeModels extends Applet {
           + "model. Bars: how much its last layer looks there, mean over the heads."), this.looks));
     this.ask = latest(() => this.waitFor(this.answer()));
     this.sentence.readWith(this.tokenizer, { byWord: true, most: MOST_IDS });
-    const from = text === START ? [START.indexOf(HIDDEN_AT_START)] : [];
-    this.sentence.hide(this.state.get("hide")?.split(".").map(Number) ?? from);
+    this.sentence.hide(this.state.has("text") ? placesSaid(this.state.get("hide")) : [START.indexOf(HIDDEN_AT_START)]);
     await this.ask();
   }
 
   /** Answer what the reader changed, and keep it in the address. */
   change() {
-    const { text, marks } = this.sentence;
-    this.keep({ text, hide: [...marks].join(".") });
+    const { text, said } = this.sentence;
+    this.keep({ text, hide: said });
     this.ask();
   }
 

@@ -27,94 +27,102 @@ from pretrain_lab.checkpoints import load_model
 
 PAGE = applet_page("span-corruption")
 NAME = "span-corruption"
-START = "Now is the winter of our discontent"
-CUTS = [(11, 17), (21, 24)]
-NAMES = {"</s>": "⟨end⟩", "\n": "↵", " ": "␣"}
+START = "What say you, my lord? I pray you, speak."
+CUTS = [" lord", " pray you"]
+NAMES = {"</s>": "⟨end⟩", "\n": "↵"}
 pytestmark = pytest.mark.applet
 
 
-def task_of(sentence: str, cuts: list[tuple[int, int]]) -> SpanCorrupted:
-    """Let the package cut a sentence, a line end before and after it."""
-    _, chars = load_model("t5_chars")
-    spans = [(start + 1, end + 1) for start, end in cuts]
-    return corrupt_given_spans(chars.encode(f"\n{sentence}\n"), spans, spans_of(chars))
+def task_of(sentence: str, *cuts: str) -> SpanCorrupted:
+    """Let the package cut words out of a sentence, a line end before and after it."""
+    _, tokenizer = load_model("t5_subwords")
+    text = f"\n{sentence}\n"
+    ends = list(itertools.accumulate(len(piece) for piece in tokenizer.split(text)))
+    spans, at = [], 0
+    for cut in cuts:
+        at = text.index(cut, at)
+        spans.append((ends.index(at) + 1, ends.index(at + len(cut)) + 1))
+        at += len(cut)
+    return corrupt_given_spans(tokenizer.encode(text), spans, spans_of(tokenizer))
 
 
 def written_as(ids: torch.Tensor) -> list[str]:
     """Write tokens as the page does."""
-    _, chars = load_model("t5_chars")
-    names = [chars.tokens[i] for i in ids.tolist()]
-    return [NAMES.get(name, re.sub(r"<extra_id_(\d)>", r"⟨\1⟩", name)) for name in names]
+    _, tokenizer = load_model("t5_subwords")
+    names = [tokenizer.tokens[i] for i in ids.tolist()]
+    return [
+        NAMES.get(name, re.sub(r"<extra_id_(\d)>", r"⟨\1⟩", name).replace(" ", "␣"))
+        for name in names
+    ]
 
 
-def written_by_pytorch(task: SpanCorrupted) -> list[str]:
-    """Let PyTorch's T5 write, always the likeliest."""
-    t5, chars = load_model("t5_chars")
+def written_by_pytorch(task: SpanCorrupted, n_gaps: int) -> list[str]:
+    """Let PyTorch's T5 write, always the likeliest, until it has filled the gaps."""
+    t5, tokenizer = load_model("t5_subwords")
     most = 2 * len(task.targets) + 8
-    end = chars.ids["</s>"]
-    ids = generate_seq2seq(t5, task.inputs[None], most, Sampling(greedy=True), eos_id=end)
-    return written_as(ids[0])
+    rule = Sampling(greedy=True)
+    ids = generate_seq2seq(t5, task.inputs[None], most, rule, eos_id=tokenizer.eos_id)[0]
+    names = written_as(ids)
+    last = f"⟨{n_gaps}⟩"
+    return names[: names.index(last) + 1] if last in names else names
 
 
 def rows(panel: Locator) -> list[list[str]]:
-    """Read the three sequences: the input, the target, and what is written."""
-    return [
-        [text if text.strip() else "␣" for text in row.locator("span").all_text_contents()]
-        for row in panel.locator(".sequence").all()
-    ]
+    """Read the three sequences: the input, what is written, and the target."""
+    expect(panel).not_to_have_attribute("aria-busy", "true")
+    return [row.locator("> *").all_text_contents() for row in panel.locator(".sequence").all()]
 
 
 @pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
 def test_the_pair_the_price_and_the_writing(visit: Visitor, width: int, theme: str):
-    opened = visit(PAGE, width=width, theme=theme)
+    opened = visit(PAGE, width=width, theme=theme, reduced_motion=True)
     panel = open_applet(opened, NAME)
-    task = task_of(START, CUTS)
-    inputs, targets, written = rows(panel)
+    task = task_of(START, *CUTS)
+    inputs, written, targets = rows(panel)
     assert inputs == written_as(task.inputs)
     assert targets == written_as(task.targets)
-    assert written == []
-    expect(panel.get_by_text(f"The encoder reads ({len(task.inputs)})")).to_be_visible()
+    assert written == written_by_pytorch(task, len(CUTS))
+    expect(panel.get_by_text("2 of 2 as it was.")).to_be_visible()
 
-    t5, chars = load_model("t5_chars")
-    start = torch.cat([torch.tensor([chars.pad_id]), task.targets[:-1]])
+    t5, tokenizer = load_model("t5_subwords")
+    start = torch.cat([torch.tensor([tokenizer.pad_id]), task.targets[:-1]])
     with torch.inference_mode():
         costs = -t5(task.inputs[None], start[None])[0].log_softmax(dim=-1)
     costs = costs.gather(1, task.targets[:, None])[:, 0] / math.log(2)
-    is_mark = task.targets < len(chars.specials)
-    told = panel.get_by_text("the true target costs").inner_text().split()
+    is_mark = torch.tensor([name.startswith("⟨") for name in written_as(task.targets)])
+    told = panel.get_by_text("The true target costs").text_content().split()
     cut, marks = (float(word) for word in told if word[0].isdigit())
     assert cut == pytest.approx(costs[~is_mark].sum().item(), abs=0.15)
     assert marks == pytest.approx(costs[is_mark].sum().item(), abs=0.15)
-
-    panel.get_by_role("button", name="Write to the end").click()
-    assert rows(panel)[2] == written_by_pytorch(task)
-    expect(panel.get_by_role("button", name="Write one")).to_be_disabled()
     assert fits(opened)
     assert axe_complaints(opened.page, f"pt-{NAME}") == []
 
 
-def test_step_by_step_and_back(visit: Visitor):
+def test_it_writes_by_itself_token_by_token(visit: Visitor):
     panel = open_applet(visit(PAGE), NAME)
-    expected = written_by_pytorch(task_of(START, CUTS))
-    undo = panel.get_by_role("button", name="Undo")
-    expect(undo).to_be_disabled()
-    for n in range(1, 5):
-        panel.get_by_role("button", name="Write one").click()
-        expect(panel.locator("[role=status]")).to_contain_text(f"Written: {n}")
-        assert rows(panel)[2] == expected[:n]
-    undo.click()
-    undo.click()
-    assert rows(panel)[2] == expected[:2]
-    expect(panel.locator(".bars li")).to_have_count(6)
-    assert panel.locator(".bars .bar-token").first.inner_text() == expected[2]
+    keys = panel.locator(".sequence .token")
+    n_tokens = len(written_by_pytorch(task_of(START, *CUTS), 2))
+    panel.get_by_role("button", name="Write again").click()
+    seen = set()
+    while (n := keys.count()) < n_tokens:
+        seen.add(n)
+    assert len(seen) > 1
+    expect(panel.get_by_text("2 of 2 as it was.")).to_be_visible()
 
 
-def test_the_look_is_the_cross_attention(visit: Visitor):
-    panel = open_applet(visit(PAGE), NAME)
-    shares = panel.locator(".line span").evaluate_all(
-        "(all) => all.map((one) => Number(one.style.getPropertyValue('--share')))"
+def test_each_step_can_be_looked_at(visit: Visitor):
+    panel = open_applet(visit(PAGE, reduced_motion=True), NAME)
+    _, written, _ = rows(panel)
+    panel.locator(".sequence .token").nth(3).hover()
+    expect(panel.locator("h3")).to_contain_text("Step 4")
+    assert panel.locator(".bars .bar-token").first.inner_text() == written[3]
+    panel.locator(".sequence .token").nth(0).hover()
+    shares = (
+        panel.locator(".sequence")
+        .first.locator("span")
+        .evaluate_all("(all) => all.map((one) => Number(one.style.getPropertyValue('--share')))")
     )
-    t5, chars = load_model("t5_chars")
+    t5, tokenizer = load_model("t5_subwords")
     kept = []
     layer = t5.decoder.blocks[-1].cross_attention
     hook = layer.register_forward_pre_hook(
@@ -122,19 +130,23 @@ def test_the_look_is_the_cross_attention(visit: Visitor):
         with_kwargs=True,
     )
     with torch.inference_mode():
-        t5(task_of(START, CUTS).inputs[None], torch.tensor([[chars.pad_id]]))
+        t5(task_of(START, *CUTS).inputs[None], torch.tensor([[tokenizer.pad_id]]))
     hook.remove()
-    expected = kept[0][0].mean(dim=0)[-1].tolist()
-    assert shares == pytest.approx(expected, abs=0.01)
+    looks = kept[0][0].mean(dim=0)[-1]
+    assert shares == pytest.approx((0.6 * looks / looks.max()).tolist(), abs=0.01)
 
 
-def test_chance_cuts_as_the_package_counts(visit: Visitor):
-    panel = open_applet(visit(PAGE), NAME)
-    n_noise, n_spans = count_spans(len(START), noise_density=0.15, mean_noise_span_length=3)
+def test_chance_cuts_pieces_in_gaps(visit: Visitor):
+    panel = open_applet(visit(PAGE, reduced_motion=True), NAME)
+    panel.locator("summary").click()
+    _, tokenizer = load_model("t5_subwords")
+    n_noise, n_spans = count_spans(
+        len(tokenizer.split(START)), noise_density=0.3, mean_noise_span_length=2
+    )
     seen = set()
     for _ in range(4):
         panel.get_by_role("button", name="Cut by chance").click()
-        pressed = panel.locator(".token").evaluate_all(
+        pressed = panel.locator(".sentence .token").evaluate_all(
             "(all) => all.map((one) => one.getAttribute('aria-pressed') === 'true')"
         )
         runs = sum(now and not before for before, now in itertools.pairwise([False, *pressed]))
@@ -176,51 +188,50 @@ def test_all_places_of_the_cuts_are_equally_likely(workshop: Workshop):
 
 
 def test_by_keyboard_alone(visit: Visitor):
-    opened = visit(PAGE)
+    opened = visit(PAGE, reduced_motion=True)
     panel = open_applet(opened, NAME, by_keyboard=True)
     keyboard = opened.page.keyboard
     keyboard.press("Control+a")
     keyboard.type("The king is dead.")
     expect(panel.locator(".sequence").first).to_be_hidden()
     keyboard.press("Tab")
-    for _ in range(4):
-        keyboard.press("ArrowRight")
-    assert focused_text(opened.page) == "k"
-    for _ in range(4):
-        keyboard.press("Enter")
-        keyboard.press("ArrowRight")
-    for _ in range(4):  # two sliders, the button of chance, then that of the step
-        keyboard.press("Tab")
+    keyboard.press("ArrowRight")
+    assert focused_text(opened.page) == "Place 2, king"
     keyboard.press("Enter")
-    assert rows(panel)[0] == written_as(task_of("The king is dead.", [(4, 8)]).inputs)
-    assert rows(panel)[2] == written_by_pytorch(task_of("The king is dead.", [(4, 8)]))[:1]
+    task = task_of("The king is dead.", " king")
+    expect(panel.locator(".sequence").first).to_be_visible()
+    assert rows(panel)[:2] == [written_as(task.inputs), written_by_pytorch(task, 1)]
+    keyboard.press("Tab")
+    keyboard.press("End")
+    assert focused_text(opened.page).startswith("Step ")
 
 
-def test_what_cannot_be_cut_is_said(visit: Visitor):
-    panel = open_applet(visit(PAGE), NAME)
+def test_silly_input_is_answered(visit: Visitor):
+    panel = open_applet(visit(PAGE, reduced_motion=True), NAME)
     text = panel.get_by_label("Your sentence")
-    text.fill("naïve 3")
-    expect(panel.locator("[role=alert]")).to_contain_text("knows no ï 3")
-    expect(panel.locator(".token")).to_have_count(0)
+    text.fill("I see 3 😀 kings")
+    expect(panel.locator(".unread").last).to_have_text("😀")
+    panel.get_by_role("button", name="kings").click()
+    assert rows(panel)[1]
     text.fill("")
+    expect(panel.get_by_text("Write a sentence.")).to_be_visible()
+    panel.locator("summary").click()
     panel.get_by_role("button", name="Cut by chance").click()
-    expect(panel.locator("[role=alert]")).to_contain_text("at least two characters")
-    text.fill("abcdefghijklmnop")
+    expect(panel.get_by_text("at least two words")).to_be_visible()
+    text.fill("a b c d e f g h i j k l m n")
     for place in range(0, 14, 2):
-        panel.locator(".token").nth(place).click()
-    expect(panel.locator("[role=alert]")).to_have_text("At most 6 gaps are possible.")
-    expect(panel.locator(".token[aria-pressed=true]")).to_have_count(6)
+        panel.locator(".sentence .token").nth(place).click()
+    expect(panel.get_by_text("At most 6 gaps are possible.")).to_be_visible()
+    expect(panel.locator(".sentence [aria-pressed=true]")).to_have_count(6)
+    text.fill("king " * 1000)
+    expect(panel.get_by_text("the rest does not fit")).to_be_visible()
 
 
 def test_a_missing_model_gives_the_message(visit: Visitor):
-    expect_message_without(visit, PAGE, NAME, "**/t5_chars.safetensors*")
+    expect_message_without(visit, PAGE, NAME, "**/t5_subwords.safetensors*")
 
 
-def test_without_scripts_and_on_paper_the_static_form_stands(visit: Visitor):
+def test_without_scripts_the_static_form_stands(visit: Visitor):
     plain = find(visit(PAGE, javascript=False), NAME)
     expect(plain.locator("p").last).to_contain_text("Where scripts run")
     expect(plain.locator("button")).to_have_count(0)
-    opened = visit(PAGE)
-    panel = open_applet(opened, NAME)
-    opened.page.emulate_media(media="print")
-    expect(panel).to_be_hidden()

@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 from book_pages.weight import applet_files
 from pretrain.span_corruption import SpanCorruption
 from pretrain_lab.tokenizers.characters import CharTokenizer
+from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Workshop</title>'
@@ -88,8 +89,13 @@ class Workshop:
         return message
 
 
-def spans_of(tokenizer: CharTokenizer) -> SpanCorruption:
-    """Say how spans are marked in the vocabulary of T5 on characters."""
+def spans_of(tokenizer: CharTokenizer | SubwordTokenizer) -> SpanCorruption:
+    """Say how spans are marked in a vocabulary of T5."""
+    if isinstance(tokenizer, SubwordTokenizer):
+        first, *others = tokenizer.sentinel_ids
+        return SpanCorruption(
+            first_sentinel_id=first, n_sentinels=1 + len(others), eos_id=tokenizer.eos_id
+        )
     return SpanCorruption(
         first_sentinel_id=tokenizer.ids["<extra_id_0>"],
         n_sentinels=sum(token.startswith("<extra_id_") for token in tokenizer.specials),

@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from chapter_places import applet_page
 from safetensors.numpy import load, save_file
 
-from book_pages.directives.applets import read_data
+from book_pages.directives.applets import read_data, read_room
 from book_pages.weight import applet_files
 from book_pages.weight.bundle import BundleError, bundle, with_version
 from tools.checks import pages
@@ -66,7 +66,9 @@ class TestBundle:
 
     def test_the_books_modules_can_be_joined(self, repository: Path):
         folder = repository / applet_files.MODULES
-        assert len(list(folder.rglob("*.mjs"))) == bundle(folder).count("const module_")
+        joined = bundle(folder)
+        assert len(list(folder.rglob("*.mjs"))) == joined.count("const module_") + 1
+        assert "module_engine_worker" not in joined, "a page from a disk has no worker"
 
 
 def test_the_engine_knows_no_page(repository: Path):
@@ -141,9 +143,10 @@ class TestPages:
         table = pages.parsed(html / "chapters" / "live.html").select_one("table")
         assert table is not None
         rows = table.select("tbody tr")
-        listed = {row.select_one("a")["href"].partition("#")[0] for row in rows}
-        assert listed == {Path(name).name for name, _ in self.applets(html)}
-        assert len(rows) == len(self.applets(html))
+        listed = {row.select_one("a")["href"] for row in rows}
+        found = self.applets(html)
+        assert listed == {f"{Path(name).name}#{one['id']}" for name, one in found}
+        assert len(rows) == len(found) == len({one["id"] for _, one in found})
 
     def test_each_has_its_module_and_its_page_starts_it(self, html: Path):
         for name, one in self.applets(html):
@@ -164,8 +167,26 @@ class TestPages:
 
     def test_modules_ask_for_the_same_version_as_the_page(self, html: Path, repository: Path):
         version = applet_files.version(repository)
-        module = (html / "_static" / "applets" / "ui" / "files.mjs").read_text(encoding="utf-8")
-        assert f'"../engine/safetensors.mjs{version}"' in module
+        sources = (repository / applet_files.MODULES).glob("*/*.mjs")
+        modules = [
+            (html / "_static" / "applets" / path.parent.name / path.name).read_text("utf-8")
+            for path in sources
+        ]
+        imports = re.findall(r'^(?:import|export)\b[^;]*? from "(.*?)"', "\n".join(modules), re.M)
+        assert len(imports) > len(modules)
+        assert [name for name in imports if not name.endswith(version)] == []
+
+
+class TestRoom:
+    def test_a_module_says_how_high_its_first_view_is(self):
+        assert read_room("class A {\n  static room = [455, 500];\n}") == (455, 500)
+        assert read_room("class A {}") is None
+
+    def test_the_page_keeps_it(self, html: Path, repository: Path):
+        module = repository / applet_files.MODULES / "mask-fill.mjs"
+        wide, narrow = read_room(module.read_text(encoding="utf-8"))
+        element = pages.parsed(html / applet_page("mask-fill")).select_one("#applet-mask-fill")
+        assert element["style"] == f"--room-wide: {wide}px; --room-narrow: {narrow}px"
 
 
 class TestData:

@@ -24,7 +24,7 @@
  * - `this.more(name)`: what a file weighs that a control may fetch later.
  *
  * Its own names must not be those of an element (`title`, `hidden`) nor of this class (`panel`, `note`,
- * `link`, `foot`, `opener`, `copied`, `state`).
+ * `link`, `foot`, `opener`, `copied`, `state`, and the methods below).
  *
  * Heavy work belongs into the worker: see `openModel` of `open-model.mjs`. `sentence-row.mjs` has the row
  * of words or letters that can be hidden, which strikes out what a model cannot read.
@@ -44,20 +44,20 @@ export class Applet extends HTMLElement {
     this.panel = h("section", { class: "panel", "aria-label": offer, hidden: true });
     this.opener = button(offer, () => this.openByHand(), { class: "open" });
     this.note = h("p", { class: "note", role: "status" });
-    this.link = h("a", { href: `#${this.id}`, onclick: (event) => this.share(event) }, "Link to what you see");
+    this.link = h("a", { href: `#${this.id}`, onclick: (event) => this.copyLink(event) }, "Link to what you see");
     this.copied = h("span", { role: "status" });
     this.foot = h("p", { class: "foot", hidden: true }, this.link, this.copied);
     this.attachShadow({ mode: "open" }).append(h("style", {}, STYLE), h("slot"),
       h("div", { class: "opening" }, this.opener, this.note), this.panel, this.foot);
     this.dataset.state = "waiting";
-    addEventListener("hashchange", () => this.follow());
-    this.follow();
-    if (navigator.connection?.saveData) this.ask(this.dataset.size ?? "");
-    else this.watch();
+    addEventListener("hashchange", () => this.followAddress());
+    this.followAddress();
+    if (navigator.connection?.saveData) this.showOffer(this.dataset.size ?? "");
+    else this.openWhenNear();
   }
 
   /** Open when the reader comes near. */
-  watch() {
+  openWhenNear() {
     const watcher = new IntersectionObserver((seen) => {
       if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
       watcher.disconnect();
@@ -67,14 +67,14 @@ export class Applet extends HTMLElement {
   }
 
   /** Show the static form and a button. */
-  ask(words) {
+  showOffer(words) {
     if (this.dataset.state !== "waiting") return;
     this.dataset.state = "asks";
     this.note.textContent = words;
   }
 
   /** Open at once, and come into view, when the address means this applet; see `isMeant`. */
-  async follow() {
+  async followAddress() {
     const { id } = readAddress();
     if (!this.isMeant(id)) return;
     const wasOpen = this.dataset.state === "open";
@@ -134,7 +134,7 @@ export class Applet extends HTMLElement {
   }
 
   /** Copy the link where the browser lets a page do so; it is a link in any case. */
-  async share(event) {
+  async copyLink(event) {
     event.preventDefault();
     history.replaceState(history.state, "", this.link.href);
     try {

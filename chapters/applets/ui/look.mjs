@@ -48,6 +48,7 @@ output, .field b { font-variant-numeric: tabular-nums; font-weight: 600; }
   border-left: 1px solid var(--pst-color-text-muted); height: 1rem; }
 .bar-number { font-size: .9em; font-variant-numeric: tabular-nums; }
 .marked { font-weight: 700; }
+summary { cursor: pointer; }
 pre { background: var(--pst-color-surface); border-radius: .3rem; margin: 0; overflow-x: auto; padding: .5rem .75rem;
   white-space: pre-wrap; overflow-wrap: anywhere; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -59,7 +60,7 @@ th, td { border-bottom: 1px solid var(--pst-color-border); padding: .25rem .6rem
 /* Forced colours drop grounds: bars and pressed keys keep theirs, in the reader's own colours. */
 @media (forced-colors: active) {
   .bar, .line span, .pin-line span { --ink: CanvasText; forced-color-adjust: none; }
-  .line span { color: CanvasText; }
+  .line span, .pin-line span { color: CanvasText; }
   .token[aria-pressed="true"] { background: Highlight; color: HighlightText; forced-color-adjust: none; }
 }
 @media print {

@@ -20,11 +20,22 @@ export const SENTENCE_STYLE = `
 .token.chosen { border-style: solid; }
 `;
 
+/** Where a part begins for a reader: a word's space is not the word. */
+function beginning({ text, start }) {
+  return start + (text.trim() ? text.length - text.trimStart().length : 0);
+}
+
+/** The places of a text that `said` wrote; none for a state without them. */
+export function placesSaid(said) {
+  return said ? said.split(".").map(Number) : [];
+}
+
 export class SentenceRow {
   /**
    * @param {object} options
    * @param {string} options.text The sentence at the start.
    * @param {number} [options.mostHidden] Parts that can be hidden.
+   * @param {number} [options.mostGaps] Runs of neighbours that can be hidden.
    * @param {() => void} onchange Called after every change by the reader.
    */
   constructor({ text, mostHidden = Infinity, mostGaps = Infinity }, onchange) {
@@ -52,6 +63,7 @@ export class SentenceRow {
 
   cut() {
     this.parts = partsOf(this.tokenizer, this.text, this.options);
+    for (const part of this.parts) this.mark(part, this.isHidden(part)); // a word that grew is hidden whole
     this.answers.clear();
     this.draw();
   }
@@ -61,11 +73,20 @@ export class SentenceRow {
     return this.parts.filter(({ isUnread }) => !isUnread);
   }
 
+  /** Is most of a part marked? An edit may have brought a mark into another word. */
   isHidden(part) {
-    const shown = part.text.length - part.text.trimStart().length; // a word's space is not the word
-    const from = part.start + (shown < part.text.length ? shown : 0);
-    for (let place = from; place < part.end; place++) if (this.marks.has(place)) return true;
-    return false;
+    return this.nMarked(part) * 2 >= part.end - beginning(part);
+  }
+
+  nMarked(part) {
+    let n = 0;
+    for (let place = beginning(part); place < part.end; place++) n += this.marks.has(place);
+    return n;
+  }
+
+  /** Where the hidden parts begin in the text, as `hide` takes it and as an address can say it. */
+  get said() {
+    return this.parts.filter((part) => this.isHidden(part)).map(beginning).join(".");
   }
 
   /** Places among `read` of the parts that are hidden. */
@@ -76,17 +97,22 @@ export class SentenceRow {
   /** Hide the parts that touch these places of the text, and no others. */
   hide(places) {
     this.marks = new Set(places);
+    for (const part of this.parts) this.mark(part, this.nMarked(part) > 0);
     this.draw();
+  }
+
+  mark({ start, end }, isHidden = true) {
+    for (let place = start; place < end; place++) {
+      if (isHidden) this.marks.add(place);
+      else this.marks.delete(place);
+    }
   }
 
   /** Hide a part, or show it again. */
   toggle(part) {
     const wasHidden = this.isHidden(part);
     const before = new Set(this.marks);
-    for (let place = part.start; place < part.end; place++) {
-      if (wasHidden) this.marks.delete(place);
-      else this.marks.add(place);
-    }
+    this.mark(part, !wasHidden);
     const gaps = this.hidden.filter((place, i, all) => all[i - 1] !== place - 1).length;
     if (!wasHidden && (this.hidden.length > this.mostHidden || gaps > this.mostGaps)) {
       this.marks = before;

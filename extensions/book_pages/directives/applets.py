@@ -14,9 +14,10 @@ wrote), moved here from its cell, and the text. The module ``chapters/applets/ma
 the live part in its place, for which the page keeps the room that the module's line
 ``static room = [wide, narrow];`` asks for. The id ends with the values of ``data``, and is a label:
 ``{ref}`hide words <applet-mask-fill>``` leads to the open applet. ``files`` names what the applet
-fetches when a reader comes near, so that the page can say how much that is, and ``more`` what a control inside it may fetch later (``data-more``, JSON: file
-without its ending → weight). ``data``, such as ``model=gpt``, sets attributes of the element
-(``data-model="gpt"``) for a module that serves more than one place.
+fetches when a reader comes near, so that the page can say how much that is, and ``more`` what a
+control inside it may fetch later (``data-more``, JSON: file without its ending → weight). ``data``,
+such as ``model=gpt``, sets attributes of the element (``data-model="gpt"``) for a module that
+serves more than one place.
 """
 
 import json
