@@ -352,7 +352,7 @@ def label_ends(ax: Axes, *, gap: float = 12.0) -> None:
     """Write each line's name at its right end, in its colour, instead of a legend.
 
     The names of `draw_chance` in the same margin count too: where names would meet they move
-    apart, and a thin line leads back. Call it last, when the limits stand.
+    apart, and a thin line leads back. Call it last, when all is drawn.
 
     Args:
         ax: Axes with lines, or error bars, that carry labels.
@@ -361,6 +361,7 @@ def label_ends(ax: Axes, *, gap: float = 12.0) -> None:
     Raises:
         ValueError: No line carries a label.
     """
+    ax.autoscale_view()  # limits that nobody set are stale until then
     named: list[Any] = [*ax.get_lines(), *(c for c in ax.containers if hasattr(c, "lines"))]
     n_names = 0
     for one in named:

@@ -198,6 +198,12 @@ class TestNamesInTheMargin:
         assert [to_hex(text.get_color()) for text in ax.texts] == ["#0072b2", "#009e73"]
         assert [text.xy[1] for text in ax.texts] == pytest.approx([2, 9])
 
+    def test_names_stand_inside_the_figure_where_nobody_set_limits(self, ax):
+        p.draw_curve(ax, [1, 1500], [5.0, 2.0], "gpt", "ours")
+        p.label_ends(ax)
+        (name,) = ax.texts
+        assert 0.5 < name.xy[0] <= 1
+
     def test_names_that_would_meet_move_apart(self, ax):
         for end in (5.0, 5.01, 5.02):
             p.draw_curve(ax, [1, 2], [0, end], "gpt", f"line {end}")
