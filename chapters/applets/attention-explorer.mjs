@@ -13,7 +13,7 @@ const LIMIT = 32;
 
 class AttentionExplorer extends Applet {
   static offer = "Explore the masks, and where trained heads look";
-  static room = [1572, 1952];
+  static room = [1699, 1842];
 
   async build(panel) {
     const [gpt, bert] = await Promise.all([getModel("gpt_chars"), getModel("bert_chars")]);

@@ -21,7 +21,7 @@ function keysOf(characters, isShifted) {
 
 class BeBert extends Applet {
   static offer = "Spend your points on the eight gaps";
-  static room = [432, 659];
+  static room = [450, 622];
 
   async build(panel) {
     this.data = await getJson("be_bert.json");

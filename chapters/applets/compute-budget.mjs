@@ -27,7 +27,7 @@ const STYLE = `${PLOT_STYLE}${VALLEY_STYLE}
 
 class ComputeBudget extends Applet {
   static offer = "Divide a budget of your own";
-  static room = [1425, 1412];
+  static room = [1465, 1332];
 
   async build(panel) {
     const said = await getJson("scaling_rules.json");

@@ -14,7 +14,7 @@ const PLAYERS = [
 
 class FillBlank extends Applet {
   static offer = "Guess the twelve hidden words";
-  static room = [343, 412];
+  static room = [360, 388];
 
   async build(panel) {
     this.data = await getJson("fill_blank.json");

@@ -28,7 +28,7 @@ const STYLE = `
 .desk { align-items: start; display: grid; gap: .75rem 1.25rem; grid-template-columns: minmax(0, 1.35fr) minmax(0, 1fr); }
 @media (width < 600px) { .desk { grid-template-columns: minmax(0, 1fr); } }
 .leaf { background: var(--pst-color-surface); border-left: .3rem solid var(--ink); font-family: Georgia, "Times New Roman", serif; }
-.leaf h3 { border-bottom: 1px solid var(--pst-color-border); font-size: .95rem; font-variant: small-caps; letter-spacing: .06em;
+.leaf h2 { border-bottom: 1px solid var(--pst-color-border); font-size: .95rem; font-variant: small-caps; letter-spacing: .06em;
   margin: 0 .9rem; padding: .35rem 0 .2rem; text-align: center; }
 .leaf small { color: var(--pst-color-text-muted); font-weight: 400; }
 .written { font-size: 1.02em; height: 13rem; line-height: 1.4; overflow-y: auto; padding: .4rem .9rem .6rem; }
@@ -61,7 +61,7 @@ const STYLE = `
 
 class Generation extends Applet {
   static offer = "Watch GPT write, one character at a time";
-  static room = [552, 900];
+  static room = [596, 860];
 
   async build(panel) {
     const said = this.state;
@@ -98,7 +98,7 @@ class Generation extends Applet {
         if (target.dataset.step) this.look(Number(target.dataset.step));
       } });
     this.byline = h("small");
-    return h("div", { class: "leaf" }, h("h3", {}, "A play by GPT ", this.byline), this.page);
+    return h("div", { class: "leaf" }, h("h2", {}, "A play by GPT ", this.byline), this.page);
   }
 
   buttonPart() {
@@ -119,7 +119,7 @@ class Generation extends Applet {
   }
 
   choicePart() {
-    this.heading = h("h3");
+    this.heading = h("h2"); // the panel opens its chapter, before any section
     this.rows = Array.from({ length: N_ROWS }, (_, n) => button("", () => this.choose(this.shown[n])));
     const group = h("div", { class: "candidates", role: "group",
       "aria-label": "What could stand here: press one to write on from it" }, ...this.rows);

@@ -33,7 +33,7 @@ export class LineReader {
 
 class NextLetter extends Applet {
   static offer = "Continue a line, letter by letter";
-  static room = [415, 463];
+  static room = [411, 441];
 
   async build(panel) {
     const files = [getJson("next_letter.json"), getModel("gpt_chars")];

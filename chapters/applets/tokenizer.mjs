@@ -44,7 +44,7 @@ h4, .kind { font-size: .95rem; margin: 0; }
 
 class TokenizerPlayground extends Applet {
   static offer = "Cut your own text";
-  static room = [1494, 2236];
+  static room = [1549, 2189];
 
   async build(panel) {
     const names = ["characters", "bpe", "wordpiece", "unigram"];

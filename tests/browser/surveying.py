@@ -92,7 +92,8 @@ def survey(visitor: Visitor, name: str, folder: Path) -> Survey:
     page = light.page
     page.wait_for_load_state("networkidle")  # applets ask for their modules after the page is there
     weight = weigh_pages.weigh(light.asked, visitor.address, folder)
-    found["weight"] += weigh_pages.too_heavy(weight)
+    may_ask = weigh_pages.has_applet(folder / name)
+    found["weight"] += weigh_pages.too_heavy(weight, may_ask=may_ask)
     found["layout shift"] += look(page, "layoutShift")
     found["axe, light"] += look(page, "structure")
     found["axe, light"] += [f"does not unfold: {one}" for one in look(page, "unfold")]

@@ -434,5 +434,5 @@ def test_a_missing_model_gives_the_message(visit: Visitor):
 
 def test_without_scripts_the_figure_and_the_sentence_stay(visit: Visitor):
     applet = find(visit(PAGE, javascript=False), "attention-explorer")
-    expect(applet.locator("img")).to_be_visible()
+    expect(applet.locator("figure svg").first).to_be_visible()
     expect(applet.get_by_text("The permissions are the lines")).to_be_visible()

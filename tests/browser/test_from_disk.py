@@ -57,7 +57,7 @@ def test_every_page_opens(visit_disk, name: str):
 
 def test_formulas_are_drawn(visit_disk):
     opened = visit_disk("chapters/02_transformer_toolkit.html")
-    assert opened.page.locator("mjx-container").count() > 20
+    assert opened.page.locator("math").count() > 20
 
 
 def test_search_finds_pages(visit_disk):

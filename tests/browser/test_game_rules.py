@@ -85,7 +85,7 @@ def test_the_verdict(visit: Visitor, mine: list[int], theirs: list[int], winner:
         ('g.sharesOfPoints(new Map([["a", 0.5]]), 16)', "whole points, got 0.5"),
         ("g.meanDifference([1], [2])", "two or more pairs, got 1 and 1"),
         ("g.meanDifference([1, 2], [2])", "two or more pairs, got 2 and 1"),
-        ('g.readGuesses(["king", "two words"])', "one word of the letters a to z"),
+        ('g.readWord("two words")', "one word, got “two words”"),
     ],
 )
 def test_bad_input_is_named(visit: Visitor, expression: str, complaint: str):

@@ -346,10 +346,10 @@ def test_a_missing_model_gives_the_message(visit: Visitor):
     expect_message_without(visit, PAGE, "generation", "**/*.safetensors*")
 
 
-def test_without_scripts_the_recorded_texts_stay(visit: Visitor):
+def test_without_scripts_a_text_stays(visit: Visitor):
     applet = find(visit(PAGE, javascript=False), "generation")
-    expect(applet.locator("table")).to_contain_text("top-p, p = 0.9")
-    expect(applet.get_by_text("Recorded texts of the book")).to_be_visible()
+    expect(applet.locator("pre")).to_contain_text("JULIET:")
+    expect(applet.get_by_text("A sample from the model.")).to_be_visible()
 
 
 def test_the_folder_of_models_is_where_the_page_says(visit: Visitor, html: Path):

@@ -165,6 +165,6 @@ def test_a_missing_model_gives_the_message_and_can_be_retried(visit: Visitor):
 
 def test_without_scripts_the_figure_and_the_sentence_stay(visit: Visitor):
     applet = find(visit(PAGE, javascript=False), "mask-fill")
-    expect(applet.locator("img")).to_be_visible()
+    expect(applet.locator("figure svg").first).to_be_visible()
     expect(applet.get_by_text("Three sentences, one blank each.")).to_be_visible()
     expect(applet.locator("button")).to_have_count(0)

@@ -51,7 +51,7 @@ def test_who_saves_data_is_asked_first(visit: Visitor):
     applet = find(opened, "mask-fill")
     applet.scroll_into_view_if_needed()
     expect(applet.get_by_text(re.compile(r"^loads \d+ kB$"))).to_be_visible()
-    expect(applet.locator("img").first).to_be_visible()
+    expect(applet.locator("figure svg").first).to_be_visible()
     assert models_asked(opened) == []
     applet.get_by_role("button", name="Hide words of your own sentence").click()
     expect(applet.locator(".panel")).to_be_visible(timeout=MILLISECONDS)
@@ -116,7 +116,7 @@ def test_a_section_of_the_address_opens_its_applet(visit: Visitor):
 def test_the_static_form_is_for_paper_once_the_panel_is_there(visit: Visitor):
     opened = visit(PAGE)
     panel = open_applet(opened, "mask-fill")
-    image = find(opened, "mask-fill").locator("img").first
+    image = find(opened, "mask-fill").locator("figure svg").first
     expect(image).to_be_hidden()
     expect(find(opened, "mask-fill").get_by_text("Where scripts run")).to_be_hidden()
     opened.page.emulate_media(media="print")

@@ -51,6 +51,7 @@ def test_limits():
     assert too_heavy(weight) == []
     assert too_heavy(weight | {"css": 1}) == ["350 KiB, more than 350: css 0, js 350, images 9766"]
     assert too_heavy(weight | {"models": 1024}) == ["1 KiB of models that nobody asked for"]
+    assert too_heavy(weight | {"models": 1024}, may_ask=True) == []
 
 
 def test_a_browser_weighs_what_it_fetches(browser: Browser, folder: Path):

@@ -103,8 +103,8 @@ class TestBuiltPages:
             page = Path(name).stem
             if (repository / "chapters" / f"{page}.ipynb").exists():
                 (line,) = lines
-                assert f"Running: {duration(receipts[page]['wall'])}, measured" in line.get_text()
-                assert "words at 200 a minute" in line.get_text()
+                assert f"{duration(receipts[page]['wall'])} to run" in line.get_text()
+                assert "min to read" in line.get_text()
             else:
                 assert lines == []
 

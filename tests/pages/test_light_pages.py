@@ -79,12 +79,13 @@ class TestBuiltPages:
     def test_every_picture_has_its_size_and_the_first_comes_at_once(self, html: Path):
         n_pictures = 0
         for name in pages.built_pages(html):
-            pictures = pages.parsed(html / name).select("article img")
+            page = pages.parsed(html / name)
+            pictures = page.select("article img")
             for position, picture in enumerate(pictures):
                 with Image.open(html / "chapters" / str(picture["src"])) as file:
                     assert (int(picture["width"]), int(picture["height"])) == file.size, name
                 assert (picture.get("loading") == "lazy") == (position > 0), name
-            n_pictures += len(pictures)
+            n_pictures += len(pictures) + len(page.select("article figure svg"))
         assert n_pictures > 60
 
     def test_scripts_are_where_they_are_used(self, html: Path):

@@ -41,7 +41,7 @@ def sample(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     book = tmp_path_factory.mktemp("sample")
     shutil.copytree(repository / "extensions", book / "extensions")
     shutil.copytree(repository / "chapters" / "assets", book / "chapters" / "assets")
-    for name in ("_config.yml", "chapters/bibliography.md"):
+    for name in ("_config.yml", "pyproject.toml", "chapters/bibliography.md"):
         shutil.copy(repository / name, book / name)
     (book / "chapters" / "index.md").write_text(INDEX, encoding="utf-8")
     shutil.copy(repository / "chapters" / "references.bib", book / "chapters")

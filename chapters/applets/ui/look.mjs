@@ -18,7 +18,7 @@ export const STYLE = `
 .note.error, .error { color: var(--pst-color-danger); font-weight: 600; }
 .panel, .stack, .block { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); }
 .panel p { margin: 0; }
-h3 { font-size: 1rem; margin: 0; }
+:is(h2, h3) { font-size: 1rem; margin: 0; }
 button, select, input, textarea { font: inherit; color: inherit; }
 button, select, input[type="text"], input[type="number"], textarea {
   background: var(--pst-color-background); border: 1px solid var(--pst-color-text-muted);
