@@ -55,7 +55,7 @@ def register(app: Sphinx) -> None:
 def add_preloads(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Let a page ask for its typefaces before it has read the style sheet; from a disk it may not."""
+    """Let a page ask for its typefaces before its style sheet does; from a disk it may not."""
     faces = json.dumps([context["pathto"](f"{FOLDER}/{name}.woff2", 1) for name in EARLY])
     context["metatags"] = f"{context.get('metatags') or ''}{PRELOAD.replace('FACES', faces)}"
 
