@@ -65,7 +65,7 @@ export function guessPlace(model, ids, place, maskId) {
 
 class TimeMachine extends Applet {
   static offer = "Travel through the training";
-  static room = [1200, 1720];
+  static room = [1164, 1720];
 
   async build(panel) {
     this.kind = this.dataset.model;

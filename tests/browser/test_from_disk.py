@@ -73,6 +73,10 @@ def test_every_applet_opens(visit: Visitor, visit_disk, unpacked: Path):
     for page, names in found.items():
         opened = visit_disk(page)
         for name in names:
+            if name == "three-questions":  # the first page's, which has no panel
+                word = opened.page.get_by_role("button", name="Hide").first
+                expect(word).to_be_visible(timeout=MILLISECONDS)
+                continue
             panel = open_applet(opened, name)
             assert panel.inner_text().strip(), (page, name)
         visit.close()

@@ -39,7 +39,7 @@ FAULTS = {
     "an error": ("requests and console", "", "<script>undefinedName()</script>", "undefinedName"),
     "a missing file": ("requests and console", "", '<script src="a.js"></script>', "a.js: status"),
     "a heavy script": (
-        "weight", "", '<script src="heavy.js"></script>', "KiB, more than 350: html"
+        "weight", "", '<script src="heavy.js"></script>', "KiB, more than 380: html"
     ),
     "a model that nobody asked for": (
         "weight", "", '<script>fetch("tiny.safetensors")</script>', "of models that nobody"
