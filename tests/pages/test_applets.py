@@ -148,6 +148,13 @@ class TestPages:
         assert listed == {f"{Path(name).name}#{one['id']}" for name, one in found}
         assert len(rows) == len(found) == len({one["id"] for _, one in found})
 
+    def test_the_folded_code_of_what_it_shows_comes_after_it(self, html: Path):
+        element = pages.parsed(html / applet_page("generation")).select_one("#applet-generation")
+        before, after = element.find_previous_sibling(), element.find_next_sibling()
+        assert before.name == "p", "nothing stands between the question and the applet"
+        assert "tag_hide-input" in after["class"]
+        assert not after.select(".cell_output"), "which the applet shows already"
+
     def test_each_has_its_module_and_its_page_starts_it(self, html: Path):
         for name, one in self.applets(html):
             module = one.name.removeprefix("pt-")

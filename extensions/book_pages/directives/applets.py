@@ -10,7 +10,8 @@
 
 becomes ``<pt-mask-fill id="applet-mask-fill">…</pt-mask-fill>`` around its static form: the figure
 or table that the option ``shows`` names (or ``previous-output``, what the cell right before it
-wrote), moved here from its cell, and the text. The module ``chapters/applets/mask-fill.mjs`` puts
+wrote), moved here from its cell, and the text. Where that cell stands right before the applet and
+is folded, it comes after it: the applet first, then how it is done. The module ``chapters/applets/mask-fill.mjs`` puts
 the live part in its place, for which the page keeps the room that the module's line
 ``static room = [wide, narrow];`` asks for. The id ends with the values of ``data``, and is a label:
 ``{ref}`hide words <applet-mask-fill>``` leads to the open applet. ``files`` names what the applet
@@ -37,6 +38,7 @@ from book_pages.weight import applet_files
 
 PREFIX = "pt-"
 PREVIOUS = "previous-output"
+FOLDED = "tag_hide-input"
 TAKEN = ("size", "more")  # names of data that the directive sets by itself
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ROOM = re.compile(r"^  static room = \[(\d+), (\d+)\];$", re.MULTILINE)
@@ -127,6 +129,10 @@ class MoveShown(SphinxPostTransform):
                     )
                 shown.parent.remove(shown)
                 node.insert(0, shown)
+                cell = _cell_before(node)
+                if label == PREVIOUS and cell is not None and FOLDED in cell["classes"]:
+                    cell.parent.remove(cell)
+                    node.parent.insert(node.parent.index(node) + 1, cell)
 
     def _labelled(self, label: str) -> nodes.Element | None:
         """Find the figure or table of a label."""
@@ -139,13 +145,19 @@ class MoveShown(SphinxPostTransform):
 
 def _output_before(node: applet) -> nodes.Element | None:
     """Find the output of the code cell that stands right before an applet."""
-    cell = node.previous_sibling()
-    while cell is not None and not isinstance(cell, nodes.Element):
-        cell = cell.previous_sibling()
-    if cell is None or "cell" not in cell.get("classes", []):
+    cell = _cell_before(node)
+    if cell is None:
         return None
     outputs = [one for one in cell.findall(nodes.container) if "cell_output" in one["classes"]]
     return outputs[0] if outputs else None
+
+
+def _cell_before(node: applet) -> nodes.Element | None:
+    """Find the code cell that stands right before an applet."""
+    cell = node.previous_sibling()
+    while cell is not None and not isinstance(cell, nodes.Element):
+        cell = cell.previous_sibling()
+    return cell if cell is not None and "cell" in cell.get("classes", []) else None
 
 
 def register(app: Sphinx) -> None:

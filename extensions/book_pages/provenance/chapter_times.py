@@ -22,7 +22,7 @@ PAGES = {"Behind the chapter": "_behind", "Exercises": "_exercises"}
 """What the links to a chapter's sub-pages say."""
 TITLE_END = "</h1>"
 FOLDED = '<details class="admonition hide'
-SWITCH = '\n<button class="show-code" type="button">Show folded code</button>'
+SWITCH = ' <button class="show-code" type="button">Show folded code</button>'
 """Opens all folded code, by `show-code.js`; it is in the page from the start, so nothing jumps."""
 
 
@@ -43,7 +43,7 @@ def add_times(
     switch = SWITCH if FOLDED in after else ""
     around = chapter_pages(pagename, set(app.env.found_docs), context["pathto"])
     context["body"] = (
-        f'{before}{end}\n{around}<p class="chapter-times">{line}</p>{switch}{after}'
+        f'{before}{end}\n{around}<p class="chapter-times">{line}{switch}</p>{after}'
         if end
         else before
     )

@@ -32,8 +32,6 @@ if (location.protocol !== "file:") for (const href of FACES) document.head.appen
   document.createElement("link"),
   { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href }));
 </script>"""
-EARLY = ("book-serif", "book-sans", "book-sans-bold")
-"""What every page shows at once. It is asked for with the page, so that no line of text moves."""
 LETTERS = (
     *range(0x20, 0x7F),
     *range(0xA0, 0x100),
@@ -55,8 +53,11 @@ def register(app: Sphinx) -> None:
 def add_preloads(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Let a page ask for its typefaces before its style sheet does; from a disk it may not."""
-    faces = json.dumps([context["pathto"](f"{FOLDER}/{name}.woff2", 1) for name in EARLY])
+    """Let a page ask for its typefaces before its style sheet does, so that no line of text moves.
+
+    From a disk it may not.
+    """
+    faces = json.dumps([context["pathto"](f"{FOLDER}/{name}.woff2", 1) for name in FACES])
     context["metatags"] = f"{context.get('metatags') or ''}{PRELOAD.replace('FACES', faces)}"
 
 
