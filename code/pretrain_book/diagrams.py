@@ -56,6 +56,18 @@ def tint(color: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
+def blank_sheet(width: float, height: float) -> Axes:
+    """Start a figure for a diagram: axes without a frame, whose unit is an inch.
+
+    Args:
+        width: Width of the figure in inches.
+        height: Height of the figure in inches.
+    """
+    ax = plt.figure(figsize=(width, height), layout="none").add_axes((0, 0, 1, 1))
+    _clear(ax, width, height)
+    return ax
+
+
 def draw_box(
     ax: Axes,
     center: tuple[float, float],

@@ -169,6 +169,13 @@ def test_bad_shapes_are_refused():
         draw_inset(ax, (0, 0), "sparse", "red")
 
 
+def test_one_unit_of_a_blank_sheet_is_an_inch():
+    ax = d.blank_sheet(4.3, 3.2)
+    inch = ax.transData.transform((1, 1)) - ax.transData.transform((0, 0))
+    assert inch.round(6).tolist() == [ax.figure.dpi] * 2
+    assert ax.figure.get_size_inches().tolist() == [4.3, 3.2]
+
+
 def test_a_fork_leads_from_its_question_to_each_answer():
     ax = plt.figure().add_subplot()
     draw_fork(ax, (2, 3), [(1, 2), (3, 1.5)], "no", "yes")
