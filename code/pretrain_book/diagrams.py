@@ -56,6 +56,18 @@ def tint(color: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
+def blank_sheet(width: float, height: float) -> Axes:
+    """Start a figure for a diagram: axes without a frame, whose unit is an inch.
+
+    Args:
+        width: Width of the figure in inches.
+        height: Height of the figure in inches.
+    """
+    ax = plt.figure(figsize=(width, height), layout="none").add_axes((0, 0, 1, 1))
+    _clear(ax, width, height)
+    return ax
+
+
 def draw_box(
     ax: Axes,
     center: tuple[float, float],
@@ -102,6 +114,30 @@ def draw_arrow(ax: Axes, *points: tuple[float, float]) -> None:
     ax.plot(*zip(*start, last, strict=True), color=INK, linewidth=0.9, solid_joinstyle="round")
     shape = {"arrowstyle": "-|>,head_width=0.17,head_length=0.3", "color": INK, "linewidth": 0.9}
     ax.annotate("", end, last, arrowprops={**shape, "shrinkA": 0, "shrinkB": 0})
+
+
+def draw_fork(
+    ax: Axes, start: tuple[float, float], ends: Sequence[tuple[float, float]], *answers: str
+) -> None:
+    """Draw the branches below a question: one line down, then an arrow to each end.
+
+    Args:
+        ax: Axes whose unit is an inch.
+        start: Middle of the lower edge of the question's box.
+        ends: Middle of the upper edge of each box that it leads to, below the start.
+        answers: What leads to each end, written right of its arrow where that begins.
+
+    Raises:
+        ValueError: Ends and answers differ in number.
+    """
+    if len(ends) != len(answers):
+        raise ValueError(f"expected an answer an end, got {len(answers)} for {len(ends)} ends")
+    x, y = start
+    bend = y - GAP
+    for (across, top), answer in zip(ends, answers, strict=True):
+        draw_arrow(ax, (x, y), (x, bend), (across, bend), (across, top))
+        place: dict[str, Any] = {"va": "top", "linespacing": 1.05}
+        ax.text(across + 0.06, bend - 0.03, answer, fontsize=9.5, color=INK, **place)
 
 
 def draw_inset(ax: Axes, center: tuple[float, float], kind: str, color: str) -> None:

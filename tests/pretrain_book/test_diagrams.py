@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from pretrain_book import diagrams as d
-from pretrain_book.diagrams import draw_arrow, draw_inset
+from pretrain_book.diagrams import draw_arrow, draw_fork, draw_inset
 from pretrain_book.style import FIG_WIDE, svg_of, use_book_style
 
 mpl.use("Agg")
@@ -167,3 +167,26 @@ def test_bad_shapes_are_refused():
         draw_arrow(ax, (0, 0))
     with pytest.raises(ValueError, match="got 'sparse'"):
         draw_inset(ax, (0, 0), "sparse", "red")
+
+
+def test_one_unit_of_a_blank_sheet_is_an_inch():
+    ax = d.blank_sheet(4.3, 3.2)
+    inch = ax.transData.transform((1, 1)) - ax.transData.transform((0, 0))
+    assert inch.round(6).tolist() == [ax.figure.dpi] * 2
+    assert ax.figure.get_size_inches().tolist() == [4.3, 3.2]
+
+
+def test_a_fork_leads_from_its_question_to_each_answer():
+    ax = plt.figure().add_subplot()
+    draw_fork(ax, (2, 3), [(1, 2), (3, 1.5)], "no", "yes")
+    assert [line.get_xydata()[0].tolist() for line in ax.lines] == [[2, 3], [2, 3]]
+    heads = [note.xy for note in ax.texts if not note.get_text()]
+    assert heads == [(1, 2), (3, 1.5)]
+    beside = [text.get_position()[0] for text in ax.texts if text.get_text()]
+    assert 1 < beside[0] < 2
+    assert beside[1] > 3
+
+
+def test_a_fork_needs_an_answer_for_each_end():
+    with pytest.raises(ValueError, match="1 for 2 ends"):
+        draw_fork(plt.figure().add_subplot(), (2, 3), [(1, 2), (3, 2)], "no")
