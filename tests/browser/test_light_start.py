@@ -5,6 +5,8 @@ No test here measures a time; each keeps what once cost most of it.
 """
 
 import pytest
+from applets import open_applet
+from chapter_places import applet_page
 from visiting import Visitor
 
 THEME_SCRIPT = "**/scripts/pydata-sphinx-theme.js*"
@@ -34,3 +36,12 @@ def test_closed_folds_are_left_alone_until_they_open(visit: Visitor):
     page.wait_for_timeout(DEBOUNCE)
     touched = f"[...{IN_FOLDS}].filter((box) => box.hasAttribute('tabindex'))"
     assert page.evaluate(f"{touched}.length") == 0
+
+
+@pytest.mark.applet
+def test_the_worker_fetches_the_model(visit: Visitor):
+    opened = visit(applet_page("mask-fill"))
+    open_applet(opened, "mask-fill")
+    assert any("bert_words.safetensors" in one for one in opened.asked)
+    names = "performance.getEntriesByType('resource').map(({ name }) => name)"
+    assert not [one for one in opened.page.evaluate(names) if ".safetensors" in one]
