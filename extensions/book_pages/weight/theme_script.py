@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Take out of the theme's script what the book's own scripts do, at less cost.
 
-The theme looks at every box that may scroll when a page opens and again 0.3 s after each change of
-its text, also at those in closed folds, which the browser must lay out for it: on a slow phone each
-look takes a second. The script ``scrolling.js`` looks at a box when its size changes.
+The theme looks at every box that may scroll when a page opens, and again 0.3 s after each change of
+its text, also at those in closed folds, which the browser must lay out for it: up to half a second
+on a slow phone. The script ``scrolling.js`` looks at a box when its size changes.
 """
 
 from pathlib import Path
