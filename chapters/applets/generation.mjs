@@ -20,6 +20,7 @@ const RUN = 200; // characters that it writes by itself
 const PACE = 50; // ms from character to character
 const N_ROWS = 6;
 const LABELLED = 0.04; // narrower parts of the line have no room for a character
+const SEEN = 0.003; // narrower ones are less than a pixel, all edge
 const SPEAKER = /^[A-Z][A-Za-z .'-]*:$/;
 const STYLE = `
 .desk .stack { gap: .5rem; }
@@ -48,6 +49,7 @@ const STYLE = `
 .pin-line { border: 1px solid var(--pst-color-text-muted); display: flex; height: 1.6rem; margin-top: 1.1rem; position: relative; }
 .pin-line span { box-shadow: inset -1px 0 var(--pst-color-text-muted); font-family: var(--pst-font-family-monospace, monospace);
   line-height: 1.5rem; min-width: 0; overflow: hidden; text-align: center; white-space: pre; }
+.pin-line .narrow { background: var(--pst-color-text-muted); }
 .pin-line .next { background: var(--ink); color: var(--pst-color-background); font-weight: 700; }
 .pin-line i { border: .35rem solid transparent; border-bottom: 0; border-top: .7rem solid var(--pst-color-text-base);
   left: calc(100% * var(--at)); margin-left: -.35rem; position: absolute; top: -.75rem; }
@@ -120,7 +122,11 @@ class Generation extends Applet {
 
   choicePart() {
     this.heading = h("h2"); // the panel opens its chapter, before any section
-    this.rows = Array.from({ length: N_ROWS }, (_, n) => button("", () => this.choose(this.shown[n])));
+    this.rows = Array.from({ length: N_ROWS }, (_, n) => {
+      const row = button("", () => this.choose(this.shown[n]));
+      row.append(...["bar-token", "bar", "bar-number"].map((name) => h("span", { class: name })));
+      return row;
+    });
     const group = h("div", { class: "candidates", role: "group",
       "aria-label": "What could stand here: press one to write on from it" }, ...this.rows);
     roving(group, this.rows);
@@ -234,6 +240,7 @@ class Generation extends Applet {
     if (this.writer.path.length < nBefore) this.render();
     this.look(this.writer.path.length ? this.writer.path.length - 1 : undefined, true);
     this.say();
+    this.follow();
   }
 
   /** Put a character where the reader looks, in place of what stands there and of all that follows. */
@@ -255,13 +262,17 @@ class Generation extends Applet {
       const pause = isStill ? null : new Promise((resolve) => { setTimeout(resolve, PACE); });
       await this.draw();
       if (this.turn !== turn) return;
-      if (!isStill) this.look(this.writer.path.length - 1);
+      if (!isStill) {
+        this.look(this.writer.path.length - 1);
+        this.follow();
+      }
       await pause;
       if (this.turn !== turn) return;
     }
     this.pause();
     this.look(this.writer.path.length - 1);
     this.say();
+    this.follow();
   }
 
   pause() {
@@ -307,6 +318,10 @@ class Generation extends Applet {
     const text = this.gpt.tokenizer.tokens[id];
     this.put(text, h("span", { class: "new", "data-step": step,
       style: { "--cost": Math.min(1, bits(probability) / 6) } }, text === "\n" ? "" : text));
+  }
+
+  /** Keep the last line in view; after all else has changed, as the browser lays out the panel for it. */
+  follow() {
     this.page.scrollTop = this.page.scrollHeight;
   }
 
@@ -343,10 +358,12 @@ class Generation extends Applet {
       const share = shares.get(id) ?? 0;
       const number = share ? percent(share) : "cut off";
       const isNext = id === chosen.id;
-      this.rows[n].classList.toggle("next", isNext);
-      this.rows[n].setAttribute("aria-label", `${spoken(tokens[id])}, ${number}${isNext ? ", drawn" : ""}`);
-      this.rows[n].replaceChildren(h("span", { class: "bar-token" }, visible(tokens[id])),
-        h("span", { class: "bar", style: { "--share": share } }), h("span", { class: "bar-number" }, number));
+      const row = this.rows[n];
+      row.classList.toggle("next", isNext);
+      row.setAttribute("aria-label", `${spoken(tokens[id])}, ${number}${isNext ? ", drawn" : ""}`);
+      row.children[0].textContent = visible(tokens[id]);
+      row.children[1].style.setProperty("--share", share);
+      row.children[2].textContent = number;
     });
     const left = order.reduce((sum, id) => sum - (shares.get(id) ?? 0), 1);
     this.rest.textContent = `Others: ${percent(Math.max(0, left))}. Press one to take it.`;
@@ -355,8 +372,12 @@ class Generation extends Applet {
   /** The line from 0 to 1 on which the drawn number falls. */
   showLine({ parts, number, chosen }, made, falls) {
     const { tokens } = this.gpt.tokenizer;
-    const boxes = parts.map(({ id, from, to }) => h("span", { class: id === chosen.id ? "next" : undefined,
-      style: { flex: `${to - from} 0 0` } }, to - from > LABELLED ? visible(tokens[id]) : ""));
+    const boxes = joined(parts, chosen).map(({ id, from, to }) => {
+      const style = { flex: `${to - from} 0 0` };
+      if (id === undefined) return h("span", { class: "narrow", style });
+      return h("span", { class: id === chosen.id ? "next" : undefined, style },
+        to - from > LABELLED ? visible(tokens[id]) : "");
+    });
     const isYours = made?.way === "yours";
     const pin = isYours ? [] : [h("i", { class: falls ? "falls" : undefined, style: { "--at": number } })];
     this.line.replaceChildren(...boxes, ...pin);
@@ -378,6 +399,18 @@ class Generation extends Applet {
     const { id, probability } = this.writer.path[to];
     this.said.textContent = `Character ${to + 1}: ${spoken(this.gpt.tokenizer.tokens[id])}, the model gave it ${percent(probability)}.`;
   }
+}
+
+/** The parts of the line, the likeliest first, those too narrow to be seen joined but for the chosen one. */
+function joined(parts, chosen) {
+  const boxes = [];
+  for (const part of parts) {
+    const last = boxes.at(-1);
+    if (part === chosen || part.to - part.from > SEEN) boxes.push(part);
+    else if (last && last.id === undefined) last.to = part.to;
+    else boxes.push({ from: part.from, to: part.to });
+  }
+  return boxes;
 }
 
 define("pt-generation", Generation);

@@ -17,6 +17,7 @@ import { HIDDEN, LOOKED_STYLE, lookedRow } from "./ui/looked-row.mjs";
 import { CURVE_STYLE, lossCurve, nearestPoint } from "./ui/loss-curve.mjs";
 import { matrix } from "./ui/matrix.mjs";
 import { SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
+import { Turns } from "./ui/turns.mjs";
 import { readable } from "./ui/typed.mjs";
 
 const PAUSE = 1200; // milliseconds between two looks
@@ -73,6 +74,7 @@ class TimeMachine extends Applet {
     this.record = await getJson("time_machine.json");
     this.looks = this.record[this.kind];
     this.models = new Map();
+    this.turns = new Turns();
     this.at = this.wanted = 0;
     await this.load(0);
     const { layer, head } = this.record.heads[this.kind];
@@ -90,7 +92,7 @@ class TimeMachine extends Applet {
     panel.replaceChildren(h("style", {}, STYLE), this.travel(), this.said, this.message,
       h("div", { class: "columns" }, this.curve, answer), this.guesses, this.attentionPart(),
       this.storage());
-    this.show();
+    await this.show();
     const step = this.looks.findIndex((look) => String(look.step) === state.get("step"));
     if (step >= 0) this.go(step);
     else this.playOnce(panel);
@@ -157,8 +159,8 @@ class TimeMachine extends Applet {
       return [`${layer} ${head}`, `layer ${layer + 1}, head ${head + 1}`];
     });
     const choices = h("div", { class: "row" }, choice("Head", options, (value) => {
-      const [layer, head] = value.split(" ").map(Number);
-      this.change({ layer, head });
+      [this.layer, this.head] = value.split(" ").map(Number);
+      this.showAttention();
     }, `${this.layer} ${this.head}`));
     if (this.kind === "gpt") {
       const input = h("input", { type: "text", value: this.sentence, maxlength: LONGEST,
@@ -202,6 +204,7 @@ class TimeMachine extends Applet {
     this.wanted = Math.max(0, Math.min(this.looks.length - 1, index));
     if (this.isLoading) return;
     this.isLoading = true;
+    this.turns.end();
     let problem = "";
     try {
       while (this.at !== this.wanted) {
@@ -259,11 +262,24 @@ class TimeMachine extends Applet {
 
   // What is shown
 
+  /** Ask the model question by question, so that the page stays free, and then show all its answers. */
   show() {
     this.message.textContent = "";
+    return this.waitFor(this.answer(this.kind === "gpt" ? this.texting() : this.guessing()));
+  }
+
+  async answer({ questions, ids, show }) {
+    const isOver = this.turns.begin();
+    const answers = [];
+    const trace = [];
+    for (const question of [...questions, () => this.model.forward(ids, { trace })]) {
+      if (await isOver()) return;
+      answers.push(question());
+    }
+    if (await isOver()) return;
     this.showLoss();
-    if (this.kind === "gpt") this.showTexts();
-    else this.showGuesses();
+    show(answers);
+    this.read = { ids, trace };
     this.showAttention();
   }
 
@@ -289,48 +305,57 @@ class TimeMachine extends Applet {
     return text;
   }
 
-  showTexts() {
+  /** GPT: what it is asked, what the head reads, and how its two texts are shown. */
+  texting() {
     const opening = this.taken(this.opening);
     const prompt = this.tokenizer.encode(opening || this.record.prompt);
     const numberOf = numberOfStep(this.seed);
     const text = (choose) => opening + this.tokenizer.decode(writeText(this.model, prompt,
       this.record.text_len, this.tokenizer.specials.length, choose));
-    this.drawn.textContent = text((probs, n) => draw(probs, numberOf(n)));
-    this.greedy.textContent = text((probs) => best(probs, 1)[0].id);
+    return {
+      questions: [() => text((probs, n) => draw(probs, numberOf(n))), () => text((probs) => best(probs, 1)[0].id)],
+      ids: this.tokenizer.encode(`\n${this.taken(this.sentence)}`),
+      show: ([drawn, greedy]) => {
+        this.drawn.textContent = drawn;
+        this.greedy.textContent = greedy;
+      },
+    };
   }
 
-  showGuesses() {
-    const { tokens } = this.tokenizer;
+  /** BERT: each hidden letter is a question; the head reads the text without the first of them. */
+  guessing() {
     const letters = this.text.read.map(({ text }) => text);
-    this.ids = this.tokenizer.encode(`\n${letters.join("")}\n`);
-    const answers = [];
-    const lists = this.text.hidden.map((letter) => {
-      const place = letter + 1; // behind the line end
-      const probs = guessPlace(this.model, this.ids, place, this.tokenizer.id("[MASK]"));
-      const found = best(probs, N_GUESSES);
-      answers.push([letter, tokens[found[0].id]]);
-      const rows = found.map(({ id, probability }) => ({ text: tokens[id],
-        share: probability, mark: id === this.ids[place] ? "✓" : undefined }));
-      const around = `${letters.slice(Math.max(0, letter - 4), letter).join("")}${HIDDEN}` +
+    const { hidden } = this.text;
+    const ids = this.tokenizer.encode(`\n${letters.join("")}\n`);
+    const maskId = this.tokenizer.id("[MASK]");
+    const places = hidden.map((letter) => letter + 1); // behind the line end
+    return {
+      questions: places.map((place) => () => guessPlace(this.model, ids, place, maskId)),
+      ids: ids.map((id, place) => (place === places[0] ? maskId : id)),
+      show: (found) => this.showGuesses(letters, places.map((place, i) =>
+        ({ place, truth: ids[place], guesses: best(found[i], N_GUESSES) }))),
+    };
+  }
+
+  showGuesses(letters, answers) {
+    const { tokens } = this.tokenizer;
+    const lists = answers.map(({ place, truth, guesses }) => {
+      const rows = guesses.map(({ id, probability }) => ({ text: tokens[id], share: probability,
+        mark: id === truth ? "✓" : undefined }));
+      const around = `${letters.slice(Math.max(0, place - 5), place - 1).join("")}${HIDDEN}` +
         letters.slice(place, place + 4).join("");
       return h("div", {}, h("h3", { "aria-label": `Place ${place}` }, visible(around)),
         bars(rows, `Guesses for place ${place}`));
     });
-    this.text.fill(answers);
+    this.text.fill(answers.map(({ place, guesses }) => [place - 1, tokens[guesses[0].id]]));
     this.guesses.replaceChildren(...lists.length ? lists : [h("p", {}, "Nothing is hidden yet.")]);
   }
 
   showAttention() {
-    const isGPT = this.kind === "gpt";
-    if (isGPT) this.ids = this.tokenizer.encode(`\n${this.taken(this.sentence)}`);
-    const ids = [...this.ids];
-    const [hidden] = isGPT ? [] : this.text.hidden;
-    if (hidden !== undefined) ids[hidden + 1] = this.tokenizer.id("[MASK]");
-    const trace = [];
-    this.model.forward(ids, { trace });
+    const { ids, trace } = this.read;
     const weights = trace[this.layer];
     const tokens = ids.map((id) => this.tokenizer.tokens[id].replace("[MASK]", HIDDEN));
-    const isAllowed = isGPT ? causal : bidirectional;
+    const isAllowed = this.kind === "gpt" ? causal : bidirectional;
     const strip = lookedRow("The text, with the weights of the chosen letter", tokens, (t) => look(t));
     const canvas = matrix({ name: `Attention, layer ${this.layer + 1}, head ${this.head + 1}: rows are `
         + "queries, columns are keys", tokens: tokens.map(visible), isAllowed, colour: "--ink",

@@ -45,6 +45,5 @@ for (const figure of document.querySelectorAll(".bd-article figure")) {
   button.setAttribute("aria-label", `Enlarge ${figure.querySelector(".caption-number")?.textContent.trim() || "the figure"}`);
   button.addEventListener("click", () => enlarge(figure));
   picture.addEventListener("click", () => enlarge(figure)); // the button says it to everyone else
-  picture.style.cursor = "zoom-in";
-  picture.after(button);
+  figure.append(button); // last: whatever comes before a sibling has the browser style that anew
 }

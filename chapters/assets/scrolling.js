@@ -2,8 +2,8 @@
 // The stops of the Tab key in a text, and boxes that scroll sideways.
 //
 // A box that really scrolls can be reached by keyboard, also one that was folded at first, and it
-// fades at the edge behind which there is more. The theme looks at such boxes once, when the page
-// opens. Marks beside headings and buttons that copy are for the mouse: they are no stops.
+// fades at the edge behind which there is more. Marks beside headings and buttons that copy are for
+// the mouse: they are no stops. The theme's own look at boxes is left out (`weight/theme_script.py`).
 (() => {
   const BOXES =
     "pre, div.highlight, .cell_output > .output, .pst-scrollable-table-container, .formula";
@@ -18,30 +18,42 @@
     return isTall && getComputedStyle(box).overflowY !== "hidden";
   }
 
-  /** Say at which edges there is more. */
-  function showEdges(box) {
+  /** At which edges of a box there is more. */
+  function edges(box) {
     const hidden = box.scrollWidth - box.clientWidth;
-    box.classList.toggle("more-left", hidden > SLACK && box.scrollLeft > SLACK);
-    box.classList.toggle("more-right", hidden > SLACK && box.scrollLeft < hidden - SLACK);
+    return {
+      left: hidden > SLACK && box.scrollLeft > SLACK,
+      right: hidden > SLACK && box.scrollLeft < hidden - SLACK,
+    };
   }
 
-  /** Put a box among the stops of the Tab key if it scrolls and holds no stop of its own. */
-  function update(box) {
-    if (scrolls(box) && !box.querySelector(CONTROLS)) box.tabIndex = 0;
-    else box.removeAttribute("tabindex");
-    showEdges(box);
+  function showEdges(box, { left, right }) {
+    box.classList.toggle("more-left", left);
+    box.classList.toggle("more-right", right);
+  }
+
+  /**
+   * Put boxes among the stops of the Tab key that scroll and hold no stop of their own. All are
+   * measured before one is changed: each measure after a change lays the page out anew.
+   */
+  function update(boxes) {
+    const found = [...boxes].map((box) => ({ box, hasMore: scrolls(box), ends: edges(box) }));
+    for (const { box, hasMore, ends } of found) {
+      if (hasMore && !box.querySelector(CONTROLS)) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+      showEdges(box, ends);
+    }
   }
 
   const observer = new ResizeObserver((entries) => {
-    for (const { target } of entries) {
-      for (const box of [target, target.parentElement]) if (box?.matches(BOXES)) update(box);
-    }
+    const touched = entries.flatMap(({ target }) => [target, target.parentElement]);
+    update(new Set(touched.filter((box) => box?.matches(BOXES))));
   });
   document.addEventListener("DOMContentLoaded", () => {
     for (const box of document.querySelectorAll(`article :is(${BOXES})`)) {
       observer.observe(box);
       if (box.firstElementChild) observer.observe(box.firstElementChild);
-      box.addEventListener("scroll", () => showEdges(box), { passive: true });
+      box.addEventListener("scroll", () => showEdges(box, edges(box)), { passive: true });
     }
   });
   addEventListener("load", () => {

@@ -10,6 +10,7 @@ window.bookSearch = { index: null };
 (() => {
   "use strict";
   const MOST = 24; // results
+  const AT_ONCE = 150; // entries
   const NEAR = 0.45; // of the points of a page's best result
   const EMPTY = new Set(
     "a an and are at be by can do does for how in is it of on or the to vs versus what when why with".split(" "),
@@ -40,17 +41,23 @@ window.bookSearch = { index: null };
       script.onload = done;
       script.onerror = failed;
       document.head.append(script);
-    }).then(() => {
-      const { index } = window.bookSearch;
-      entries = index.entries.map(([page, anchor, title, excerpt, words, kind]) => {
-        const asked = kind === "page" ? index.pages[page][3] : "";
-        return {
-          page, anchor, title, excerpt, kind,
-          named: wordsOf(`${title} ${asked}`), said: wordsOf(excerpt), others: wordsOf(words),
-        };
-      });
-    });
+    }).then(prepare);
     return loading;
+  }
+
+  /** Cut the entries into words, some at a time: between them the page takes what is typed. */
+  async function prepare() {
+    const { index } = window.bookSearch;
+    const prepared = [];
+    for (const [page, anchor, title, excerpt, words, kind] of index.entries) {
+      const asked = kind === "page" ? index.pages[page][3] : "";
+      prepared.push({
+        page, anchor, title, excerpt, kind,
+        named: wordsOf(`${title} ${asked}`), said: wordsOf(excerpt), others: wordsOf(words),
+      });
+      if (prepared.length % AT_ONCE === 0) await new Promise((done) => setTimeout(done));
+    }
+    entries = prepared;
   }
 
   /** How well a word is met in a list of words: as a whole, at a beginning, or not. */

@@ -37,7 +37,17 @@ from .links import edition, glossary_links, not_found, page_buttons, previews, s
 from .notebooks import reader
 from .provenance import chapter_times, receipts, run_inputs
 from .theme import access, citations, figures, formulas, numbering, one_page, tables
-from .weight import icons, images, licences, local_files, math_font, page_assets, styles, typefaces
+from .weight import (
+    icons,
+    images,
+    licences,
+    local_files,
+    math_font,
+    page_assets,
+    styles,
+    theme_script,
+    typefaces,
+)
 
 PARTS = (
     *(numbering, citations, formulas, tables, access, figures, one_page),
@@ -45,7 +55,8 @@ PARTS = (
     *(receipts, run_inputs, chapter_times),
     *(page_buttons, glossary_links, previews, search_index, not_found, sharing, edition),
     *(reader,),
-    *(local_files, typefaces, images, page_assets, icons, styles, math_font, licences),
+    *(local_files, typefaces, images, page_assets, icons, styles),
+    *(theme_script, math_font, licences),
 )
 
 

@@ -60,6 +60,13 @@ def open_machine(visit: Visitor, kind: str, **how: Any) -> tuple[Visit, Locator]
     return opened, panel
 
 
+def written(panel: Locator) -> str:
+    """Read the text that is drawn by the seed, once the model has answered."""
+    expect(panel).not_to_have_attribute("aria-busy", "true", timeout=MILLISECONDS)
+    text: str = panel.locator("pre").first.evaluate("one => one.textContent")
+    return text
+
+
 def read_aloud(text: str) -> str:
     """Write what the page shows as the characters that it means."""
     return text.replace("␣", " ").replace("↵", "\n")
@@ -269,6 +276,7 @@ def test_what_bert_shows_all_follows_the_typed_text(visit: Visitor):
     field.press_sequentially(" ä9")
     expect(panel.locator(".sentence .unread")).to_have_count(2)
     assert panel.locator(".sentence .token[aria-pressed=true]").count() == n_marks, "marks stay"
+    expect(panel).not_to_have_attribute("aria-busy", "true")
     read = "".join(panel.locator(".looked .token").all_inner_texts())
     assert (
         read
@@ -336,22 +344,40 @@ def head_weights(model: Any, ids: torch.Tensor, *, layer: int, head: int) -> tor
 
 def test_the_seed_and_the_beginning_decide_the_drawn_text(visit: Visitor):
     _, panel = open_machine(visit, "gpt")
-    drawn = panel.locator("pre").first
     texts = []
     for seed in ("1", "2", "1"):
         panel.get_by_label("Seed").fill(seed)
-        texts.append(drawn.evaluate("one => one.textContent"))
+        texts.append(written(panel))
     assert texts[0] == texts[2] != texts[1]
     assert len(texts[0]) == RECORD["text_len"]
     panel.get_by_label("Beginning of the text").fill("ROMEO:")
-    assert drawn.evaluate("one => one.textContent").startswith("ROMEO:")
+    assert written(panel).startswith("ROMEO:")
     panel.get_by_label("Beginning of the text").fill("10 KING")
     expect(panel.get_by_role("alert")).to_contain_text("Struck out: 1 0.")
-    assert drawn.evaluate("one => one.textContent").startswith(" KING")
+    assert written(panel).startswith(" KING")
     panel.get_by_label("Beginning of the text").fill("")
     panel.get_by_label("It reads").fill("4 go")
     expect(panel.get_by_role("alert")).to_contain_text("Struck out: 4.")
-    assert "".join(panel.locator(".looked .token").all_inner_texts()) == "↵␣go"
+    expect(panel.locator(".looked .token")).to_have_text(["↵", "␣", "g", "o"])
+
+
+def test_an_answer_that_a_later_letter_made_old_is_never_shown(visit: Visitor):
+    """The model is asked in pieces; what a later letter made old is never shown."""
+    _, panel = open_machine(visit, "gpt")
+    panel.locator("pre").first.evaluate(
+        """(pre) => { globalThis.shown = [];
+          new MutationObserver(() => shown.push(pre.textContent)).observe(pre, { childList: true });
+        }"""
+    )
+    panel.get_by_label("Beginning of the text").evaluate(
+        """(field) => { for (const text of ["A", "AB", "ABC"]) {
+          field.value = text;
+          field.dispatchEvent(new Event("input"));
+        } }"""
+    )
+    assert written(panel).startswith("ABC")
+    shown = panel.page.evaluate("shown")
+    assert [text[:3] for text in shown] == ["ABC"]
 
 
 def test_a_look_that_cannot_be_had_is_told_and_the_last_one_stays(visit: Visitor):

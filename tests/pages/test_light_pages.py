@@ -9,10 +9,12 @@ from types import SimpleNamespace
 import pytest
 from fontTools.ttLib import TTFont
 from PIL import Image
+from sphinx.errors import ExtensionError
 
 from book_pages.weight.icons import ICON_FONT, codes_of, reduce_style
 from book_pages.weight.images import sized
 from book_pages.weight.page_assets import asset_name, is_used, keep_used_assets
+from book_pages.weight.theme_script import LOOK, SCRIPT, leave_out
 from tools.checks import pages
 
 PLAIN, WITH_MATH = "chapters/further_learning.html", "chapters/05_bert.html"
@@ -43,6 +45,19 @@ def test_each_asset_is_kept_once():
     keep_used_assets(None, "page", "page.html", context, None)
     assert context["script_files"] == [inline, "doctools.js"]
     assert asset_name(inline) == "var togglebuttonSelector;"
+
+
+def test_the_themes_look_at_boxes_is_left_out_and_an_unknown_script_is_refused(tmp_path: Path):
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
+    script = tmp_path / SCRIPT
+    script.parent.mkdir(parents=True)
+    script.write_text(f"(()=>{{start(),{LOOK}}})();", encoding="utf-8")
+    for _ in range(2):  # the second build finds the script of the first
+        leave_out(app, None)
+        assert script.read_text(encoding="utf-8") == "(()=>{start(),0})();"
+    script.write_text("(()=>{start()})();", encoding="utf-8")
+    with pytest.raises(ExtensionError, match="boxes that scroll"):
+        leave_out(app, None)
 
 
 def test_pictures_get_the_size_of_their_file(tmp_path: Path):

@@ -42,7 +42,9 @@ const TASKS = {
 
 /** Loaded models, and what is asked of them. */
 export class Tasks {
-  constructor() {
+  /** @param {(name: string) => Promise<ArrayBuffer>} getFile Gets a file such as "gpt_plays.safetensors". */
+  constructor(getFile) {
+    this.getFile = getFile;
     this.models = new Map();
   }
 
@@ -50,15 +52,15 @@ export class Tasks {
    * Run a task.
    * @param {string} task "load", or a name of TASKS.
    * @param {string} name Of the model.
-   * @param {...*} args For "load" its file as an ArrayBuffer.
+   * @param {...*} args What the task takes beside the model; "load" takes nothing.
    */
   run(task, name, ...args) {
-    if (task === "load") return this.load(name, ...args);
+    if (task === "load") return this.load(name);
     return TASKS[task](this.models.get(name), ...args);
   }
 
-  load(name, buffer) {
-    const loaded = readModel(buffer);
+  async load(name) {
+    const loaded = readModel(await this.getFile(`${name}.safetensors`));
     this.models.set(name, loaded);
     const { tokenizer } = JSON.parse(loaded.metadata.pretrain);
     return { tokenizer, maxLength: loaded.model.maxLength };

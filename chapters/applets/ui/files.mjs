@@ -7,6 +7,7 @@
  * Both are zipped.
  */
 import { readModel } from "../engine/checkpoint.mjs";
+import { download, notLoaded, unzip } from "../engine/zipped.mjs";
 
 const requests = new Map();
 
@@ -19,27 +20,16 @@ const requests = new Map();
  */
 export function getFile(name) {
   if (!requests.has(name)) {
+    const { root, version } = globalThis.ptBook;
     const isLocal = location.protocol === "file:";
-    const zipped = isLocal ? readScript(`${name}.gz`) : download(`${name}.gz`);
-    const request = zipped.then(unzip).catch((error) => {
+    const content = isLocal ? readScript(`${name}.gz`) : download(`${root}models/${name}.gz${version}`);
+    const request = content.catch((error) => {
       requests.delete(name);
-      throw new Error(`The file ${name} could not be loaded (${error.message}).`);
+      throw notLoaded(name, error);
     });
     requests.set(name, request);
   }
   return requests.get(name);
-}
-
-async function download(name) {
-  const { root, version } = globalThis.ptBook;
-  const answer = await fetch(`${root}models/${name}${version}`);
-  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-  return answer.body;
-}
-
-/** Unzip a stream while it comes in. */
-function unzip(zipped) {
-  return new Response(zipped.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
 async function readScript(name) {
@@ -53,7 +43,7 @@ async function readScript(name) {
   });
   const text = atob(files[name]);
   delete files[name];
-  return new Blob([Uint8Array.from(text, (c) => c.charCodeAt(0))]).stream();
+  return unzip(new Blob([Uint8Array.from(text, (c) => c.charCodeAt(0))]).stream());
 }
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /**
- * Trained models that run in a worker, one worker for all applets of a page.
+ * Trained models that a worker loads and runs, one worker for all applets of a page.
  *
  * Where a page cannot have one (opened from a disk, or an old browser) the same tasks run in the page.
  */
@@ -33,7 +33,7 @@ export function openModel(name) {
 }
 
 async function load(name) {
-  const { tokenizer, maxLength } = await send("load", name, await getFile(`${name}.safetensors`));
+  const { tokenizer, maxLength } = await send("load", name);
   return { name, maxLength, tokenizer: readTokenizer(tokenizer),
     ask: (task, ...args) => send(task, name, ...args) };
 }
@@ -73,6 +73,6 @@ function hire() {
 
 async function runHere(call) {
   await new Promise((resolve) => { setTimeout(resolve); }); // the page first draws that it is busy
-  ownTasks ??= new Tasks();
+  ownTasks ??= new Tasks(getFile);
   return ownTasks.run(...call);
 }

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""A page is ready soon on a slow phone: the browser styles and lays out nothing twice.
+
+No test here measures a time; each keeps what once cost most of it.
+"""
+
+import pytest
+from applets import open_applet
+from chapter_places import applet_page
+from visiting import Visitor
+
+THEME_SCRIPT = "**/scripts/pydata-sphinx-theme.js*"
+CHAPTER = "chapters/05_bert.html"
+IN_FOLDS = "document.querySelectorAll('article details:not([open]) pre')"
+DEBOUNCE = 600  # ms; the theme's look came 300 ms after a change
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_colours_are_there_before_the_themes_script(visit: Visitor, theme: str):
+    page = visit(CHAPTER, theme=theme, missing=[THEME_SCRIPT]).page
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+
+
+def test_a_chosen_colour_mode_outlives_a_reload(visit: Visitor):
+    page = visit(CHAPTER, theme="dark").page
+    page.evaluate("localStorage.setItem('mode', 'light'); localStorage.setItem('theme', 'light')")
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+
+
+def test_closed_folds_are_left_alone_until_they_open(visit: Visitor):
+    """A look at a box in a closed fold lets the browser lay the fold out."""
+    page = visit(CHAPTER).page
+    assert page.evaluate(f"{IN_FOLDS}.length") > 0
+    page.evaluate("document.querySelector('article h1').append(document.createElement('i'))")
+    page.wait_for_timeout(DEBOUNCE)
+    touched = f"[...{IN_FOLDS}].filter((box) => box.hasAttribute('tabindex'))"
+    assert page.evaluate(f"{touched}.length") == 0
+
+
+@pytest.mark.applet
+def test_the_worker_fetches_the_model(visit: Visitor):
+    opened = visit(applet_page("mask-fill"))
+    open_applet(opened, "mask-fill")
+    assert any("bert_words.safetensors" in one for one in opened.asked)
+    names = "performance.getEntriesByType('resource').map(({ name }) => name)"
+    assert not [one for one in opened.page.evaluate(names) if ".safetensors" in one]
