@@ -60,7 +60,8 @@ INDEX = """\
 # Index of exercises
 
 This is the edition for a course: the solutions are with your teacher.
-A *checker* takes your answer in the chapter's notebook and names the usual mistakes.
+A *checker* takes your answer and names the usual mistakes:
+in the page where it is a number or a word, in the notebook where it is code.
 
 Try first, then open the hint, then run the checker.
 
