@@ -17,6 +17,8 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
+from book_pages.weight import math_font
+
 FOLDER = "_static/fonts"
 FACES = {
     "book-serif": ("font-source-serif-pro", "SourceSerifPro-Regular.ttf"),
@@ -30,10 +32,11 @@ PRELOAD = """
 <script>
 if (location.protocol !== "file:") for (const href of FACES) document.head.append(Object.assign(
   document.createElement("link"),
-  { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href }));
+  { rel: "preload", as: "font", crossOrigin: "", href }));
 </script>"""
 EARLY = ("book-serif", "book-sans", "book-sans-bold")
-"""What every page shows at once. It is asked for with the page, so that no line of text moves."""
+"""What every page shows at once. It is asked for with the page, as is the font of its formulas, so
+that no line of text moves."""
 LETTERS = (
     *range(0x20, 0x7F),
     *range(0xA0, 0x100),
@@ -56,7 +59,10 @@ def add_preloads(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
     """Let a page ask for its typefaces before its style sheet does; from a disk it may not."""
-    faces = json.dumps([context["pathto"](f"{FOLDER}/{name}.woff2", 1) for name in EARLY])
+    files = [f"{FOLDER}/{name}.woff2" for name in EARLY]
+    if "<math" in context.get("body", ""):
+        files.append(math_font.TARGET)
+    faces = json.dumps([context["pathto"](file, 1) for file in files])
     context["metatags"] = f"{context.get('metatags') or ''}{PRELOAD.replace('FACES', faces)}"
 
 
