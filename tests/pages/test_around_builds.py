@@ -20,6 +20,7 @@ from book_pages.links.edition import (
 from book_pages.links.page_buttons import WithRepository
 from book_pages.links.repository import Repository
 from book_pages.theme.tables import unbroken
+from tools.checks.pages import built_pages
 
 GITHUB = Repository("https://github.com", "owner", "book", "main", is_branch=True)
 
@@ -79,6 +80,7 @@ def test_a_build_holds_exactly_the_editions_that_it_links(made: Path):
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")} == {
         "book.pdf", "slides/index.html",
     }  # fmt: skip
+    assert built_pages(made / "html") == set()  # an edition is no page of the book
     app.config.book_editions = ()
     copy_editions(app, None)
     assert list(folder.iterdir()) == []

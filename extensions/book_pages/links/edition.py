@@ -31,7 +31,7 @@ def register(app: Sphinx) -> None:
     app.add_directive("with-edition", WithEdition)
     app.connect("config-inited", find_editions)
     app.connect("html-page-context", add_footer)
-    app.connect("build-finished", copy_editions)
+    app.connect("build-finished", copy_editions, priority=900)  # no other part works on them
 
 
 class WithEdition(SphinxDirective):
