@@ -230,21 +230,33 @@ class TestPreviews:
         assert_inside_window(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
-    def test_a_finger_follows_the_link_at_once(self, browser: Browser, address: str):
-        context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True)
-        page = context.new_page()
-        page.goto(address + CHAPTER)
-        link = page.locator(FIGURE).first
-        link.scroll_into_view_if_needed()
-        link.tap()
-        page.wait_for_timeout(600)
-        expect(card(page)).to_be_hidden()
-        assert page.url.endswith("#fig-brt-reach")
-        context.close()
+    def test_what_is_in_sight_in_part_is_not_covered(self, chapter: Page):
+        link = away_from_its_target(chapter, FIGURE)
+        # Scroll until a fifth of the figure can be seen.
+        chapter.evaluate(
+            """([link, figure]) => {
+              const box = figure.getBoundingClientRect();
+              const edge = box.top > link.getBoundingClientRect().top
+                ? box.top + box.height / 5 - innerHeight : box.bottom - box.height / 5;
+              scrollBy({ top: edge, behavior: "instant" });
+            }""",
+            [link.element_handle(), chapter.locator("#fig-brt-reach").element_handle()],
+        )
+        link.hover()
+        chapter.wait_for_timeout(800)
+        if card(chapter).is_visible():
+            upper, lower = sorted(
+                (
+                    one.bounding_box() or {}
+                    for one in (card(chapter), chapter.locator("#fig-brt-reach"))
+                ),
+                key=lambda box: box["y"],
+            )
+            assert upper["y"] + upper["height"] <= lower["y"]
 
     def test_previews_work_from_a_disk(self, visit: Visitor, html: Path):
         page = visit((html / CHAPTER).as_uri()).page
-        for selector, inside in ((CITATION, "p"), (FIGURE, "img"), (EQUATION, "math")):
+        for selector, inside in ((CITATION, "p"), (FIGURE, ":is(img, svg)"), (EQUATION, "math")):
             pointed(page, selector)
             expect(card(page).locator(inside).first).to_be_visible()
             page.keyboard.press("Escape")
@@ -268,6 +280,72 @@ class TestPreviews:
             assert axe_complaints(page, "#link-preview") == [], selector
             page.keyboard.press("Escape")
             page.mouse.move(5, 5)
+
+
+@pytest.fixture
+def under_a_finger(browser: Browser, address: str) -> Iterator[Page]:
+    """A chapter on a telephone."""
+    context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True)
+    page = context.new_page()
+    page.goto(address + CHAPTER)
+    yield page
+    context.close()
+
+
+class TestTaps:
+    @pytest.mark.parametrize("selector", [CITATION, FIGURE, EQUATION, TABLE, TERM])
+    def test_the_first_opens_a_card_with_a_way_there(self, under_a_finger: Page, selector: str):
+        page = under_a_finger
+        link = away_from_its_target(page, selector)
+        target = link.evaluate("(link) => link.href")
+        link.tap()
+        expect(card(page)).to_be_visible()
+        expect(card(page)).to_be_focused()
+        expect(card(page)).to_have_attribute("role", "dialog")
+        assert page.url.endswith(CHAPTER)
+        assert_inside_window(page)
+        assert axe_complaints(page, "#link-preview") == []
+        card(page).get_by_role("link", name="Go there").tap()
+        page.wait_for_url(target)
+        expect(card(page)).to_be_hidden()
+
+    def test_the_second_follows_the_link(self, under_a_finger: Page):
+        link = away_from_its_target(under_a_finger, FIGURE)
+        link.tap()
+        expect(card(under_a_finger)).to_be_visible()
+        link.tap()
+        under_a_finger.wait_for_url("**/*#fig-brt-reach")
+        expect(card(under_a_finger)).to_be_hidden()
+
+    def test_one_elsewhere_takes_the_card_away(self, under_a_finger: Page):
+        away_from_its_target(under_a_finger, CITATION).tap()
+        expect(card(under_a_finger)).to_be_visible()
+        under_a_finger.touchscreen.tap(5, 400)
+        expect(card(under_a_finger)).to_be_hidden()
+
+    def test_escape_gives_the_focus_back(self, under_a_finger: Page):
+        link = away_from_its_target(under_a_finger, TERM)
+        link.tap()
+        expect(card(under_a_finger)).to_be_focused()
+        under_a_finger.keyboard.press("Escape")
+        expect(card(under_a_finger)).to_be_hidden()
+        expect(link).to_be_focused()
+
+    @pytest.mark.parametrize("href", ["04_gpt.html", "#sec-"])
+    def test_chapters_and_sections_are_gone_to_at_once(self, under_a_finger: Page, href: str):
+        page = under_a_finger
+        link = away_from_its_target(page, f"article p a.internal[href*='{href}']")
+        target = link.evaluate("(link) => link.href")
+        link.tap()
+        page.wait_for_url(target)
+
+    def test_what_is_in_sight_needs_no_card(self, under_a_finger: Page):
+        link = under_a_finger.locator(EQUATION).first
+        under_a_finger.locator("#equation-eq-brt-mlm").scroll_into_view_if_needed()
+        link.scroll_into_view_if_needed()
+        expect(under_a_finger.locator("#equation-eq-brt-mlm")).to_be_in_viewport(ratio=0.6)
+        link.tap()
+        under_a_finger.wait_for_url("**/*#equation-eq-brt-mlm")
 
 
 class Pages(http.server.SimpleHTTPRequestHandler):
@@ -324,6 +402,29 @@ class TestNotFound:
         page = visit((html / "404.html").as_uri()).page
         page.locator(".not-found a", has_text="5 BERT").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("5 BERT")
+
+
+class TestColours:
+    BORDER = "getComputedStyle(document.documentElement).getPropertyValue('--pst-color-border')"
+
+    @pytest.mark.parametrize("system", ["light", "dark"])
+    @pytest.mark.parametrize("chosen", ["auto", "light", "dark"])
+    def test_they_are_there_before_the_theme_s_script(
+        self, visit: Visitor, system: str, chosen: str
+    ):
+        page = visit(CHAPTER, theme=system, may_fail=True).page
+        page.evaluate("(mode) => localStorage.setItem('mode', mode)", chosen)
+        page.route("**/pydata-sphinx-theme.js*", lambda route: route.abort())
+        page.reload()
+        shown = page.evaluate("document.documentElement.dataset.theme")
+        assert shown == (system if chosen == "auto" else chosen)
+        assert page.evaluate(self.BORDER)
+
+    def test_a_page_without_scripts_has_them(self, visit: Visitor):
+        page = visit(CHAPTER, javascript=False).page
+        expect(page.locator("html")).to_have_attribute("data-theme", "light")
+        option = page.locator("details.quiz-option").first
+        expect(option).not_to_have_css("border-left-width", "0px")
 
 
 class TestTools:
@@ -402,19 +503,33 @@ class TestFoldedCode:
 
 
 class TestPaper:
-    def test_a_page_prints_as_it_stands(self, chapter: Page):
-        solutions = chapter.locator(".solution.dropdown")
+    def test_a_page_prints_as_it_stands(self, visit: Visitor):
+        page = visit(CHAPTER.replace(".html", "_exercises.html")).page
+        solutions = page.locator(".solution.dropdown")
         solutions.first.locator(".admonition-title").click()
-        chapter.emulate_media(media="print")
-        chapter.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
         expect(solutions.first.locator("section, p:not(.admonition-title)").first).to_be_visible()
-        expect(solutions.nth(1).locator("section p").first).to_be_hidden()
+        expect(solutions.nth(1)).to_be_hidden()
         for screen_only in (".bd-sidebar-primary", ".bd-sidebar-secondary", ".bd-header-article",
-                            ".prev-next-footer", "button.copybtn", ".toggle-button"):  # fmt: skip
-            expect(chapter.locator(screen_only).first).to_be_hidden()
-        printed = chapter.get_by_role("heading", level=1).filter(visible=True)
+                            ".prev-next-footer", ".toggle-button"):  # fmt: skip
+            expect(page.locator(screen_only).first).to_be_hidden()
+        printed = page.get_by_role("heading", level=1).filter(visible=True)
         expect(printed).to_have_count(1)
-        expect(printed).to_contain_text("5 BERT")
+        expect(printed).to_contain_text("Exercises for chapter 5")
+
+    def test_code_is_cut_only_where_each_page_keeps_some_of_it(self, chapter: Page):
+        chapter.emulate_media(media="print")
+        code = chapter.locator("div.cell:not(.tag_hide-input) div.cell_input pre").first
+        for box in (code, code.locator(".."), code.locator("../..")):
+            expect(box).to_have_css("break-inside", "auto")
+        for lines in ("orphans", "widows"):
+            expect(code).to_have_css(lines, "6")
+
+    def test_sections_are_not_listed_beside_the_goals(self, chapter: Page):
+        chapter.emulate_media(media="print")
+        expect(chapter.locator("#jb-print-toc")).to_be_hidden()
+        expect(chapter.locator(".chapter-pages")).to_be_hidden()
 
     def test_a_dark_page_prints_dark_on_light(self, visit: Visitor):
         page = visit(CHAPTER, theme="dark").page

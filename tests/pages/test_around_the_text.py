@@ -123,6 +123,29 @@ class TestBuiltPages:
             seen.add(text)
         assert len(seen) == len(pages.built_pages(html))
 
+    def test_the_foot_links_the_changes_and_no_edition_that_is_missing(self, html: Path):
+        for name in pages.built_pages(html):
+            links = pages.parsed(html / name).select(".extra_footer a")
+            assert "changes" in {link.get_text() for link in links}, name
+            for link in links:
+                assert (html / name).parent.joinpath(str(link["href"])).is_file(), (name, link)
+
+    def test_a_page_has_one_title(self, html: Path):
+        contents = pages.parsed(html / "chapters" / "index.html").select(".bd-links a.internal")
+        for link in contents:
+            title = pages.parsed(html / "chapters" / str(link["href"])).select_one("article h1")
+            title.select_one(".headerlink").decompose()
+            assert link.get_text(strip=True) == title.get_text(strip=True)
+
+    def test_the_font_of_formulas_comes_with_a_page_that_has_some(self, html: Path):
+        seen = set()
+        for name in pages.built_pages(html):
+            page = pages.parsed(html / name)
+            has_formulas = page.article.find("math") is not None
+            assert ("book-maths.woff" in str(page.head)) == has_formulas, name
+            seen.add(has_formulas)
+        assert seen == {True, False}
+
     def test_without_a_repository_no_address_is_named(self, html: Path):
         for name in pages.built_pages(html):
             page = pages.parsed(html / name)

@@ -36,7 +36,7 @@ class TestBuild:
 
     def test_the_reader_chooses_light_or_dark(self, html: Path):
         page = pages.parsed(html / "chapters" / "index.html")
-        assert page.body["data-default-mode"] == "auto"
+        assert page.html["data-theme"] == "light"  # until a script asks the system
 
     def test_figures_carry_the_number_of_their_chapter(self, html: Path):
         for name in pages.built_pages(html):

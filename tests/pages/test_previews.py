@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from book_pages.links.preview_text import MOST_LINES, MOST_ROWS, card_of
+from book_pages.links.preview_text import MOST_LINES, MOST_ROWS, PLACE, card_of
 from book_pages.links.previews import LINKS, cards_of
 from tools.checks import pages
 
@@ -69,6 +69,14 @@ def test_long_content_is_cut_and_says_so(article: Tag):
     definition = words(card_of(article, "def-a"))
     assert definition.startswith("Definition 5.1 long")
     assert definition.endswith("long …")
+
+
+@pytest.mark.parametrize("anchor", WHAT)
+def test_what_one_goes_to_is_marked_and_what_one_looks_up_is_not(article: Tag, anchor: str):
+    card = card_of(article, anchor)
+    assert card is not None
+    assert len(card.select(f".{PLACE}")) == (anchor in ("sec-a", "ex-a"))
+    assert len(card.select(".preview-title")) == (anchor == "sec-a")
 
 
 @pytest.mark.parametrize("anchor", ["plain", "no-such-anchor"])

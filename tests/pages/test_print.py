@@ -17,6 +17,8 @@ PAGE = """<html><head><script src="_static/theme.js"></script></head><body>
 <div class="toctree-wrapper"><section id="one"><h3>1 One<a class="headerlink" href="#one">#</a></h3>
 <section id="first"><h4>1.1 First</h4>
 <details><summary>fold</summary><p>inside the fold</p></details>
+<div class="cell"><details class="hide"><summary>Show the code</summary><pre>a = 1</pre></details>
+<p>what it printed</p></div>
 <div class="solution dropdown admonition"><p>the solution</p></div></section></section>
 <section id="two"><h3>2 Two</h3><p><math><mi>x</mi></math></p>
 <p><a class="external" href="https://example.org/x">out</a></p>
@@ -30,11 +32,27 @@ def page(tmp_path: Path) -> Path:
     return printed.one_page(tmp_path)
 
 
-def test_the_page_is_open_and_has_contents(page: Path):
+def test_the_page_is_open_without_what_only_a_screen_needs(page: Path):
     soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
     assert soup.select("details:not([open]), .dropdown, .headerlink, button") == []
     assert "menu" not in soup.get_text()
     assert soup.select("script") == []
+    assert "inside the fold" in soup.get_text()
+    assert "what it printed" in soup.get_text()
+    assert "a = 1" not in soup.get_text()  # folded code
+
+
+@pytest.mark.parametrize("level", [2, 3])
+def test_chapters_are_the_highest_headings_wherever_the_builder_puts_them(level: int):
+    text = PAGE.replace("h4>", f"h{level + 1}!>").replace("h3>", f"h{level}>").replace("!>", ">")
+    soup = BeautifulSoup(text, "html.parser")
+    printed.prepare(soup)
+    assert [one.get_text() for one in soup.select(".toctree-wrapper h1")] == ["1 One", "2 Two"]
+    assert [one.get_text() for one in soup.select(".toctree-wrapper h2")] == ["1.1 First"]
+
+
+def test_the_contents_lead_to_the_chapters_and_their_sections(page: Path):
+    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
     links = soup.select(".printed-contents a")
     assert [(a["href"], a.get_text()) for a in links] == [
         ("#one", "1 One"), ("#first", "1.1 First"), ("#two", "2 Two"),

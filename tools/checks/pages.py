@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import yaml
 from bs4 import BeautifulSoup, Tag
 
+OTHERS = ("_static/", "editions/")
 GENERATED = {  # by the builder
     "404.html",
     "genindex.html",
@@ -50,9 +51,12 @@ def toc_pages(root: Path) -> set[str]:
 
 
 def built_pages(html: Path) -> set[str]:
-    """List a build's pages, relative to it, without those that the builder adds (search, index)."""
+    """List a build's pages, relative to it.
+
+    Those that the builder adds (search, index) and other editions, such as slides, are none.
+    """
     found = {path.relative_to(html).as_posix() for path in html.rglob("*.html")}
-    return {name for name in found - GENERATED if not name.startswith("_static/")}
+    return {name for name in found - GENERATED if not name.startswith(OTHERS)}
 
 
 def problems(html: Path) -> list[str]:

@@ -2,9 +2,9 @@
 """Print the whole book through the browser: ``make print``.
 
 Sphinx's ``singlehtml`` builder writes all chapters into one page. That page gets a table of
-contents, its folds are opened, what only a screen needs is removed, and Chromium prints it to
-``_build/book.pdf``, with the headings as the file's outline. The rules of the printed page are in
-``assets/print.css``, beside this module.
+contents, its folds are opened, folded code and what only a screen needs are removed, and Chromium
+prints it to ``_build/book.pdf``, with the headings as the file's outline. The rules of the printed
+page are in ``assets/print.css``, beside this module.
 """
 
 import argparse
@@ -20,8 +20,9 @@ STYLE = Path(__file__).with_name("assets") / "print.css"
 ON_SCREEN_ONLY = (
     ".bd-header, .bd-sidebar-primary, .bd-sidebar-secondary, .bd-header-article, .pst-skip-link, "
     "#pst-skip-link, .prev-next-footer, .bd-footer, .headerlink, dialog, .toctree-wrapper > p, "
-    "button, .tableofcontents-wrapper, .onlyprint, #jb-print-docs-body"
+    "button, .tableofcontents-wrapper, .onlyprint, #jb-print-docs-body, .chapter-pages"
 )
+FOLDED_CODE = "div.cell details.hide"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,7 +59,7 @@ def one_page(folder: Path) -> Path:
 
 def prepare(soup: BeautifulSoup) -> None:
     """Make the book as one page fit for paper, in place."""
-    for element in soup.select(ON_SCREEN_ONLY):
+    for element in soup.select(f"{ON_SCREEN_ONLY}, {FOLDED_CODE}"):
         element.decompose()
     for fold in soup.find_all("details"):
         fold["open"] = ""
@@ -67,8 +68,10 @@ def prepare(soup: BeautifulSoup) -> None:
         folded["class"] = " ".join(names)
     for script in soup.find_all("script"):
         script.decompose()
-    for heading in soup.select(".toctree-wrapper :is(h3, h4, h5, h6)"):  # chapters come as h3
-        heading.name = f"h{int(heading.name[1]) - 2}"
+    headings = soup.select(".toctree-wrapper :is(h1, h2, h3, h4, h5, h6)")
+    top = min((int(heading.name[1]) for heading in headings), default=1)
+    for heading in headings:  # a chapter comes below the book's title
+        heading.name = f"h{int(heading.name[1]) - top + 1}"
     article = soup.find("article")
     if isinstance(article, Tag):
         title = article.find("h1")

@@ -61,6 +61,7 @@ th, td { border-bottom: 1px solid var(--pst-color-border); padding: .25rem .6rem
 @media (forced-colors: active) {
   .bar, .line span, .pin-line span { --ink: CanvasText; forced-color-adjust: none; }
   .line span, .pin-line span { color: CanvasText; }
+  button.open, button.primary { color: ButtonText; }
   .token[aria-pressed="true"] { background: Highlight; color: HighlightText; forced-color-adjust: none; }
 }
 @media print {

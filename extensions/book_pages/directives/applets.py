@@ -11,14 +11,14 @@
 becomes ``<pt-mask-fill id="applet-mask-fill">…</pt-mask-fill>`` around its static form: the figure
 or table that the option ``shows`` names (or ``previous-output``, what the cell right before it
 wrote), moved here from its cell, and the text. Where that cell stands right before the applet and
-is folded, it comes after it: the applet first, then how it is done. The module ``chapters/applets/mask-fill.mjs`` puts
-the live part in its place, for which the page keeps the room that the module's line
-``static room = [wide, narrow];`` asks for. The id ends with the values of ``data``, and is a label:
-``{ref}`hide words <applet-mask-fill>``` leads to the open applet. ``files`` names what the applet
-fetches when a reader comes near, so that the page can say how much that is, and ``more`` what a
-control inside it may fetch later (``data-more``, JSON: file without its ending → weight). ``data``,
-such as ``model=gpt``, sets attributes of the element (``data-model="gpt"``) for a module that
-serves more than one place.
+is folded, it comes after it: the applet first, then how it is done. The module
+``chapters/applets/mask-fill.mjs`` puts the live part in its place, for which the page keeps the
+room that the module's line ``static room = [wide, narrow];`` asks for. The id ends with the values
+of ``data``, and is a label: ``{ref}`hide words <applet-mask-fill>``` leads to the open applet.
+``files`` names what the applet fetches when a reader comes near, so that the page can say how much
+that is, and ``more`` what a control inside it may fetch later (``data-more``, JSON: file without
+its ending → weight). ``data``, such as ``model=gpt``, sets attributes of the element
+(``data-model="gpt"``) for a module that serves more than one place.
 """
 
 import json

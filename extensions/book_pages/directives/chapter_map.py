@@ -94,7 +94,7 @@ def boxes_of(toc: Mapping[str, Any], root: Path) -> list[Box]:
     return [
         Box(
             page=entry["file"],
-            title=entry.get("title") or page_title(root / entry["file"]),
+            title=page_title(root / entry["file"]),
             number=0 if entry["file"].startswith(FIRST) else chapter_number(entry["file"]),
             part=part["caption"],
         )

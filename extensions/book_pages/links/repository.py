@@ -75,13 +75,6 @@ class Repository(NamedTuple):
         middle = "edit" if self.kind == "github" else "-/edit"
         return f"{self.url}/{middle}/{quote(self.ref)}/{quote(path)}"
 
-    def file(self, path: str) -> str:
-        """Return the address that shows a file; empty on an unknown host."""
-        if not self.kind:
-            return ""
-        middle = "blob" if self.kind == "github" else "-/blob"
-        return f"{self.url}/{middle}/{quote(self.ref)}/{quote(path)}"
-
     def issue(self, title: str) -> str:
         """Return the address that opens an issue; empty on an unknown host."""
         if not self.kind:

@@ -17,6 +17,8 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 
+from book_pages.weight import math_font
+
 FOLDER = "_static/fonts"
 FACES = {
     "book-serif": ("font-source-serif-pro", "SourceSerifPro-Regular.ttf"),
@@ -30,7 +32,7 @@ PRELOAD = """
 <script>
 if (location.protocol !== "file:") for (const href of FACES) document.head.append(Object.assign(
   document.createElement("link"),
-  { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href }));
+  { rel: "preload", as: "font", crossOrigin: "", href }));
 </script>"""
 LETTERS = (
     *range(0x20, 0x7F),
@@ -55,9 +57,12 @@ def add_preloads(
 ) -> None:
     """Let a page ask for its typefaces before its style sheet does, so that no line of text moves.
 
-    From a disk it may not.
+    A page with formulas asks for their font as well; one read from a disk asks for none.
     """
-    faces = json.dumps([context["pathto"](f"{FOLDER}/{name}.woff2", 1) for name in FACES])
+    files = [f"{FOLDER}/{name}.woff2" for name in FACES]
+    if "<math" in context.get("body", ""):
+        files.append(math_font.TARGET)
+    faces = json.dumps([context["pathto"](file, 1) for file in files])
     context["metatags"] = f"{context.get('metatags') or ''}{PRELOAD.replace('FACES', faces)}"
 
 
