@@ -74,8 +74,10 @@ def test_no_model_is_fetched_before_a_touch(visit: Visitor):
     seen.page.wait_for_load_state("networkidle")
     assert models_asked(seen) == []
     question(seen, "gpt").locator("[data-number='2']").click()
-    expect(seen.page.locator(".question[aria-busy]")).to_have_count(0)
-    seen.page.wait_for_load_state("networkidle")
+    for _ in range(MILLISECONDS // 100):  # the worker asks, in its own time
+        if len(set(models_asked(seen))) == 3:
+            break
+        seen.page.wait_for_timeout(100)
     assert sorted(set(models_asked(seen))) == ["bert", "gpt", "t5"]
 
 
@@ -116,7 +118,7 @@ def test_a_line_of_the_readers_own_is_asked_of_all_three(visit: Visitor, stored:
     own.fill("Where is my lord the <king>? & I")
     for model in ("gpt", "bert", "t5"):
         line = question(seen, model)
-        expect(line.locator("[data-number='1'], [data-number='2']").first).to_be_attached()
+        expect(line).to_contain_text("Where")
         expect(line).not_to_have_attribute("aria-busy", "true", timeout=MILLISECONDS)
         assert len(guesses(line)) == 5
     assert guesses(question(seen, "bert")) != before
