@@ -202,6 +202,7 @@ class Generation extends Applet {
     this.said.textContent = "";
     this.render();
     this.look();
+    this.follow();
   }
 
   /** Begin to write by itself when the reader sees the page, once. */

@@ -45,7 +45,7 @@ class NextLetter extends Applet {
         this.start(Number(value));
       }, "0");
     this.page = h("pre");
-    this.input = h("input", { type: "text", maxlength: 1, autocomplete: "off",
+    this.input = h("input", { type: "text", maxlength: 2, autocomplete: "off",
       autocapitalize: "none", spellcheck: "false", oninput: () => this.guess() });
     this.news = h("p", { role: "status" });
     this.message = h("p", { class: "error", role: "alert" });

@@ -16,6 +16,8 @@ const NAMES = { gpt: "GPT", bert: "BERT", t5: "T5" };
 const MOST_GAPS = { gpt: 1, bert: 1, t5: 2 };
 const LIMIT = 60; // characters of a sentence of one’s own; the models read 64 tokens
 const PAUSE = 150; // ms after a key before the models are asked
+const UNREAD = /[^A-Za-z !',.:;?-]+/g; // the models know the characters of the plays alone
+const HOW = "Press any word to hide it, or type into a gap.";
 
 /** Read stored guesses, such as "thee 34.2, not 5.1". */
 function parsed(stored) {
@@ -30,6 +32,13 @@ function gapsOfSentence(model, n) {
   if (model === "gpt") return [n - 1];
   if (model === "bert") return [Math.floor((n - 1) / 2)];
   return n > 3 ? [Math.floor(n / 3), Math.floor((2 * n) / 3)] : [n - 1];
+}
+
+/** What a reader is told about a line: what was left out of it, or that it is too short. */
+function noteOn(text, isOwn) {
+  if (text.trim() && !isOwn) return "Write two words or more, in letters from a to z.";
+  const unread = text.match(UNREAD)?.join(" ").slice(0, LIMIT);
+  return unread ? `Left out, as no model here has read it: ${unread}` : HOW;
 }
 
 /** One model's line. */
@@ -162,19 +171,21 @@ class ThreeQuestions extends HTMLElement {
   own() {
     const input = h("input", { type: "text", maxlength: LIMIT, placeholder: "I would not do it for the world.",
       oninput: () => this.read(input.value) });
-    return [h("label", {}, "Your own line", input),
-      h("p", {}, "Press any word to hide it, or type into a gap.")];
+    this.note = h("p", { role: "status" }, HOW);
+    return [h("label", {}, "Your own line", input), this.note];
   }
 
   /** Ask all three about a sentence; about the page's own when there is none. */
   read(text) {
     clearTimeout(this.waiting);
-    const isOwn = wordsOf(text).length > 1;
+    const read = text.replace(UNREAD, " ").replace(/ +/g, " ").trim();
+    const n = wordsOf(read).length;
+    const isOwn = n > 1;
     this.waiting = setTimeout(() => {
+      this.note.textContent = noteOn(text, isOwn);
       for (const one of this.questions) {
         const { model } = one;
-        const n = wordsOf(text).length;
-        if (isOwn) one.take(text.trim(), gapsOfSentence(model, n));
+        if (isOwn) one.take(read, gapsOfSentence(model, n));
         else if (one.text !== this.book.text) one.take(this.book.text, this.book.start[model]);
       }
     }, PAUSE);

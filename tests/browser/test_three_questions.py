@@ -127,6 +127,23 @@ def test_a_line_of_the_readers_own_is_asked_of_all_three(visit: Visitor, stored:
     assert guesses(question(seen, "bert")) == before
 
 
+def test_what_no_model_can_read_is_left_out_and_said(visit: Visitor):
+    seen = opened(visit)
+    own = seen.page.get_by_label("Your own line")
+    note = seen.page.locator(".questions-own [role=status]")
+    own.fill("I have 3 lords and 1 king, 漢")
+    expect(note).to_have_text("Left out, as no model here has read it: 3 1 漢")
+    bert = question(seen, "bert")
+    expect(bert).to_contain_text("have")
+    assert "3" not in bert.locator(".question-line").inner_text()
+    for text in ("12345", "👩‍👩‍👧", "king"):
+        own.fill(text)
+        expect(note).to_have_text("Write two words or more, in letters from a to z.")
+        expect(bert).to_contain_text("still.")
+    own.fill("")
+    expect(note).to_have_text(re.compile("^Press any word"))
+
+
 @pytest.mark.parametrize("model", ["gpt", "bert", "t5"])
 def test_the_page_computes_what_python_stored(visit: Visitor, model: str, stored: dict):
     page = visit("_static/applets/start.js").page

@@ -104,6 +104,14 @@ def test_real_twins_survive_the_round_trip(path: Path, tmp_path: Path):
     assert store.inputs(store.read_twin(copy)) == store.inputs(notebook)
 
 
+@pytest.mark.parametrize("path", store.twin_paths(), ids=lambda path: path.stem)
+def test_a_notebook_remembers_the_twin_that_made_it(path: Path):
+    notebook = store.read_notebook(store.notebook_of(path))
+    assert notebook.metadata[sync.NOTE]["twin"] == sync.digest(sync.inputs(notebook)), (
+        "else the next change of the twin is refused"
+    )
+
+
 def test_code_is_formatted_in_the_twin(twin: Path):
     change(twin, "total * 2", "total*2")
     sync.notebook_from_twin(twin)

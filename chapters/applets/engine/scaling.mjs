@@ -116,7 +116,7 @@ export function readNumber(text, limits = [0, Infinity], unit = "") {
   const number = found && times ? Number(found[1]) * times : NaN;
   if (!(number > 0 && number < Infinity)) {
     throw new RangeError(
-      `Expected a number above 0, such as 5.76e23 or 70 billion, got “${text}”.`);
+      `Expected a number above 0, such as 5.76e23 or 70 billion, got “${text.slice(0, 30)}${text.length > 30 ? "…" : ""}”.`);
   }
   return checked(number, limits, unit);
 }

@@ -38,7 +38,8 @@ def add_times(
     receipt = load_receipts(Path(app.srcdir)).get(pagename.rsplit("/", 1)[-1])
     if receipt is None or not isinstance(doctree, nodes.document):
         return
-    line = times_line(n_words(doctree), n_code_lines(doctree), receipt["wall"])
+    words = n_words(app.env.get_doctree(pagename))  # as the map of chapters counts them
+    line = times_line(words, n_code_lines(doctree), receipt["wall"])
     before, end, after = context["body"].partition(TITLE_END)
     switch = SWITCH if FOLDED in after else ""
     around = chapter_pages(pagename, set(app.env.found_docs), context["pathto"])
