@@ -34,10 +34,12 @@
 
   /**
    * Put boxes among the stops of the Tab key that scroll and hold no stop of their own. All are
-   * measured before one is changed: each measure after a change lays the page out anew.
+   * measured before one is changed: each measure after a change lays the page out anew. A box in a
+   * section far away (far-away.js) stays as it is; it is looked at when the section comes near.
    */
   function update(boxes) {
-    const found = [...boxes].map((box) => ({ box, hasMore: scrolls(box), ends: edges(box) }));
+    const seen = [...boxes].filter((box) => box.checkVisibility?.({ contentVisibilityAuto: true }) ?? true);
+    const found = seen.map((box) => ({ box, hasMore: scrolls(box), ends: edges(box) }));
     for (const { box, hasMore, ends } of found) {
       if (hasMore && !box.querySelector(CONTROLS)) box.tabIndex = 0;
       else box.removeAttribute("tabindex");

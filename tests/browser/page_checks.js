@@ -24,8 +24,9 @@ window.pageChecks = (() => {
     return `<${element.localName}${id}${classes ? `.${classes}` : ""}> "${text}"`;
   }
 
-  /** Open every fold and wait until nothing moves. */
+  /** Open every fold, also of sections far away, and wait until nothing moves. */
   async function unfold() {
+    for (const far of document.querySelectorAll(".can-be-far")) far.classList.remove("can-be-far");
     for (const element of elements()) {
       if (element.localName === "details") element.open = true;
       if (element.matches(".toggle-hidden")) element.querySelector("button.toggle-button").click();

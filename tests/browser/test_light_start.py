@@ -4,9 +4,12 @@
 No test here measures a time; each keeps what once cost most of it.
 """
 
+import re
+
 import pytest
 from applets import open_applet
 from chapter_places import applet_page
+from playwright.sync_api import expect
 from visiting import Visitor
 
 THEME_SCRIPT = "**/scripts/pydata-sphinx-theme.js*"
@@ -45,3 +48,16 @@ def test_the_worker_fetches_the_model(visit: Visitor):
     assert any("bert_words.safetensors" in one for one in opened.asked)
     names = "performance.getEntriesByType('resource').map(({ name }) => name)"
     assert not [one for one in opened.page.evaluate(names) if ".safetensors" in one]
+
+
+def test_sections_far_away_are_left_out_until_the_reader_comes_near(visit: Visitor):
+    page = visit(CHAPTER).page
+    last = page.locator("section > section").last
+    expect(last).to_have_class(re.compile("can-be-far"))
+    is_drawn = "(one) => one.checkVisibility({ contentVisibilityAuto: true })"
+    paragraph = last.locator("p, li").last
+    assert not paragraph.evaluate(is_drawn)
+    height = page.evaluate("document.documentElement.scrollHeight")
+    paragraph.scroll_into_view_if_needed()
+    page.wait_for_function(f"() => ({is_drawn})(document.querySelector('#summary li'))")
+    assert abs(page.evaluate("document.documentElement.scrollHeight") - height) < 20

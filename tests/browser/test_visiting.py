@@ -2,9 +2,11 @@
 """A visit notes what a page asks for and what goes wrong, and forgives only what it is told to."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
-from visiting import Visit, Visitor
+from playwright.sync_api import Page
+from visiting import Failure, Visit, Visitor
 
 GOOD = "<!doctype html><html lang=en><title>Good</title><body><p id=here>A page.</p></html>"
 
@@ -121,6 +123,14 @@ def test_a_page_that_gives_up_a_request_of_its_own_is_told_of(
     assert asking.failed == ["endless.js: net::ERR_ABORTED"]
     with pytest.raises(AssertionError, match=r"endless\.js: net::ERR_ABORTED"):
         visit_planted.close()
+
+
+def test_a_browser_may_drop_the_icon_of_a_page():
+    dropped = "favicon.svg: net::ERR_ABORTED"
+    visit = Visit(cast(Page, None), failures=[Failure(dropped, 1, aborted=True, is_icon=True)])
+    assert visit.failed == []
+    visit.failures.append(Failure("favicon.svg: status 404", 1, aborted=False, is_icon=True))
+    assert visit.failed == ["favicon.svg: status 404"]
 
 
 def test_a_page_from_a_file_may_not_ask_a_host(visit_planted: Visitor, tmp_path: Path):

@@ -30,6 +30,8 @@ class Failure:
     """Which of the visit's documents asked, from 1 on; 0 asked for the first."""
     aborted: bool
     """Whether the browser itself cut it off."""
+    is_icon: bool = False
+    """Whether the browser asked for the page's icon, and not the page."""
 
 
 @dataclass
@@ -53,12 +55,13 @@ class Visit:
     def failed(self) -> list[str]:
         """The failures that count, one line each.
 
-        Who leaves a page cuts off what it still asks for; that is no fault of the page.
+        Who leaves a page cuts off what it still asks for, and the browser itself asks for a page's
+        icon and drops it again as it likes; neither is a fault of the page.
         """
         return [
             one.text
             for one in self.failures
-            if not (one.aborted and one.document < self.n_documents)
+            if not (one.aborted and (one.is_icon or one.document < self.n_documents))
         ]
 
     def problems(self) -> list[str]:
@@ -198,7 +201,8 @@ def listen(visit: Visit, own: str) -> None:
 
     def note(request: Request, reason: str, *, aborted: bool = False) -> None:
         text = f"{request.url.removeprefix(own)}: {reason}"
-        visit.failures.append(Failure(text, document_of[request], aborted))
+        is_icon = request.resource_type == "other"
+        visit.failures.append(Failure(text, document_of[request], aborted, is_icon))
 
     def finished(response: Response) -> None:
         if response.status >= 400:

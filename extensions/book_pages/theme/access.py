@@ -26,7 +26,7 @@ def register(app: Sphinx) -> None:
     app.add_node(nodes.entry, override=True, html=(visit_table_cell, depart_table_cell))
     app.connect("doctree-resolved", empty_headers_of_outputs)
     app.add_js_file("scrolling.js", loading_method="defer")
-    for script in ("show-code.js", "colour-mode.js", "paging.js", "progress.js"):
+    for script in ("show-code.js", "colour-mode.js", "paging.js", "progress.js", "far-away.js"):
         app.add_js_file(script, loading_method="defer")
 
 
