@@ -12,6 +12,7 @@ from stand import APPLET, StandVisitor, Window
 from visiting import Visitor
 
 APPLETS = [
+    ("verdict-game", ""),
     ("fill-blank", ""),
     ("next-letter", ""),
     ("attention-explorer", ""),

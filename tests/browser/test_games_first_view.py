@@ -17,6 +17,7 @@ VIEWS = {
     ),
     "compute-budget": (".given input", "[role=status]"),
     "be-bert": (".keys", "[role=status]"),
+    "verdict-game": (".row button", "[role=status]"),
     "fill-blank": ("form input", ".tries"),
     "next-letter": ("label input", "[role=status]"),
     "time-machine gpt": ("input", "pre"),
