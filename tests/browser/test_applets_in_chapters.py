@@ -15,6 +15,8 @@ APPLETS = [
     ("fill-blank", ""),
     ("next-letter", ""),
     ("attention-explorer", ""),
+    ("query-turner", ""),
+    ("mask-explorer", ""),
     ("tokenizer", ""),
     ("generation", ""),
     ("time-machine", "model=gpt"),
