@@ -12,6 +12,7 @@ const START = "The dog saw the cat and it was afraid.";
 const QUERY_AT_START = "it"; // a word of START
 const HEAD_AT_START = "4.3"; // layer and head, from 1: the one that lets "it" look at "cat"
 const MOST = 30; // pieces
+const CLEAR = 0.5; // from here on a head's habit is named
 const STYLE = `${LOOKED_STYLE}
 .looked .tokens { gap: .4rem .25rem; }
 .looked .token { padding-left: .3rem; padding-right: .3rem; }
@@ -85,10 +86,13 @@ class AttentionExplorer extends Applet {
   /** Offer all heads, each with what it mostly does in this sentence. */
   showHeads() {
     const options = this.layers.flatMap((weights, layer) =>
-      Array.from({ length: weights.shape[0] }, (_, head) => [`${layer + 1}.${head + 1}`,
-        `layer ${layer + 1}, head ${head + 1}: ${habit(weights, head).words}`]));
+      Array.from({ length: weights.shape[0] }, (_, head) => {
+        const { words, share } = habit(weights, head);
+        const mostly = share >= CLEAR ? `: mostly ${words}` : "";
+        return [`${layer + 1}.${head + 1}`, `layer ${layer + 1}, head ${head + 1}${mostly}`];
+      }));
     if (!options.some(([value]) => value === this.head)) this.head = HEAD_AT_START;
-    const heads = choice("Head, and where it looks most in this sentence", options, (value) => {
+    const heads = choice("Head, and where it looks in this sentence", options, (value) => {
       this.head = value;
       this.look(this.query);
       this.remember();

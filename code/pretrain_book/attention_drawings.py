@@ -80,23 +80,22 @@ def draw_query(
 
 def draw_flow() -> None:
     """Draw self-attention upwards, from X to the output, with a shape in every box."""
-    ax = blank_sheet(WIDTH, 3.55)
-    across = (0.85, 2.3, 3.75)
-    size, face = (1.2, 0.4), tint(STYLE["gpt"].color)
-    draw_box(ax, (2.3, 0.28), (1.6, 0.4), "X\n(T, D)", face="#fff6dc")
-    for x, letter in zip(across, "QKV", strict=True):
-        draw_arrow(ax, (2.3, 0.48), (2.3, 0.57), (x, 0.57), (x, 0.9))
-        ax.text(x + 0.07, 0.72, f"$W_{letter}$", ha="left", **TEXT)
-        draw_box(ax, (x, 1.1), size, f"{letter}\n(T, K)", face=face)
-    draw_arrow(ax, (0.85, 1.3), (0.85, 1.48), (1.4, 1.48), (1.4, 1.65))
-    draw_arrow(ax, (2.3, 1.3), (2.3, 1.48), (1.75, 1.48), (1.75, 1.65))
-    draw_box(ax, (1.575, 1.85), (1.9, 0.4), "scores: Q Kᵀ / √K\n(T, T)", face="#e4e4e0")
-    draw_arrow(ax, (1.575, 2.05), (1.575, 2.4))
-    ax.text(1.65, 2.22, "softmax", ha="left", **TEXT)
-    draw_box(ax, (1.575, 2.6), (1.9, 0.4), "weights\n(T, T)", face="#e4e4e0")
-    draw_arrow(ax, (1.575, 2.8), (1.575, 2.96), (2.2, 2.96), (2.2, 3.08))
-    draw_arrow(ax, (3.75, 1.3), (3.75, 2.96), (2.6, 2.96), (2.6, 3.08))
-    draw_box(ax, (2.4, 3.28), (1.9, 0.4), "output: weights · V\n(T, K)", face=face)
+    ax = blank_sheet(WIDTH, 3.05)
+    size, face, grey = (1.2, 0.36), tint(STYLE["gpt"].color), "#e4e4e0"
+    draw_box(ax, (2.3, 0.2), (1.6, 0.36), "X\n(T, D)", face="#fff6dc")
+    for x, letter in zip((0.85, 2.3, 3.75), "QKV", strict=True):
+        draw_arrow(ax, (2.3, 0.38), (2.3, 0.46), (x, 0.46), (x, 0.74))
+        ax.text(x + 0.07, 0.6, f"$W_{letter}$", ha="left", **TEXT)
+        draw_box(ax, (x, 0.92), size, f"{letter}\n(T, K)", face=face)
+    draw_arrow(ax, (0.85, 1.1), (0.85, 1.24), (1.4, 1.24), (1.4, 1.38))
+    draw_arrow(ax, (2.3, 1.1), (2.3, 1.24), (1.75, 1.24), (1.75, 1.38))
+    draw_box(ax, (1.575, 1.56), (1.9, 0.36), "scores: Q Kᵀ / √K\n(T, T)", face=grey)
+    draw_arrow(ax, (1.575, 1.74), (1.575, 2.04))
+    ax.text(1.65, 1.88, "softmax", ha="left", **TEXT)
+    draw_box(ax, (1.575, 2.22), (1.9, 0.36), "weights\n(T, T)", face=grey)
+    draw_arrow(ax, (1.575, 2.4), (1.575, 2.5), (2.2, 2.5), (2.2, 2.63))
+    draw_arrow(ax, (3.75, 1.1), (3.75, 2.5), (2.6, 2.5), (2.6, 2.63))
+    draw_box(ax, (2.4, 2.81), (1.9, 0.36), "output: weights · V\n(T, K)", face=face)
 
 
 def draw_clocks(n_places: int, speeds: Sequence[float]) -> None:

@@ -117,4 +117,4 @@ def test_words_too_few_and_too_many(visit: Visitor):
 def test_without_scripts_the_figure_and_the_sentence_stay(visit: Visitor):
     applet = find(visit(PAGE, javascript=False), "mask-explorer")
     expect(applet.locator("figure svg").first).to_be_visible()
-    expect(applet.get_by_text("a dot means")).to_be_visible()
+    expect(applet.get_by_text("The masks are drawn above")).to_be_visible()
