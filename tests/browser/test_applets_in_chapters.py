@@ -16,6 +16,8 @@ APPLETS = [
     ("fill-blank", ""),
     ("next-letter", ""),
     ("attention-explorer", ""),
+    ("query-turner", ""),
+    ("mask-explorer", ""),
     ("tokenizer", ""),
     ("generation", ""),
     ("time-machine", "model=gpt"),

@@ -11,10 +11,9 @@ from visiting import Visitor
 MOST = 400  # px from the top of what is asked to the top of the answer
 VIEWS = {
     "tokenizer": ("textarea", ".chips"),
-    "attention-explorer": (
-        "label:has-text('Your sentence') input",
-        ".looked .token[aria-pressed=true]",
-    ),
+    "attention-explorer": ("label input", ".looked .token[aria-pressed=true]"),
+    "mask-explorer": ("label select", "table.grid"),
+    "query-turner": ("svg", ".bars"),
     "compute-budget": (".given input", "[role=status]"),
     "be-bert": (".keys", "[role=status]"),
     "verdict-game": (".row button", "[role=status]"),
@@ -71,6 +70,7 @@ def test_forced_colours(visit: Visitor, view: str):
 STATES = {
     "tokenizer": ("text=Ein%20Wort", "textarea", "Ein Wort"),
     "attention-explorer": ("text=Go%2C%20go&query=2", "label input", "Go, go"),
+    "query-turner": ("angle=40&length=3", "input[type=range]", "40"),
     "compute-budget": ("know=budget&budget=3e22", "label input[type=text]", "3e22"),
     "next-letter": ("line=3", "select", "3"),
     "time-machine gpt": ("step=300&opening=KING", "input[type=range]", "3"),
@@ -88,14 +88,13 @@ def test_the_address_brings_a_state_back(visit: Visitor, view: str):
     opened = visit(f"{page}#applet-{view.replace(' ', '-')}&{state}", reduced_motion=True)
     panel = open_applet(opened, name)
     shown = panel.locator(control)
-    expect(shown.last if name == "attention-explorer" else shown.first).to_have_value(
-        value, timeout=MILLISECONDS
-    )
+    expect(shown.first).to_have_value(value, timeout=MILLISECONDS)
 
 
 TYPED = {
     "tokenizer": "textarea",
-    "attention-explorer": "label:has-text('Your sentence') input",
+    "attention-explorer": "label input",
+    "mask-explorer": "label input[type=text]",
     "compute-budget": "label input[type=text]",
     "fill-blank": "form input",
     "next-letter": "label input",

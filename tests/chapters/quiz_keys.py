@@ -27,7 +27,6 @@ from transformers import BertConfig, BertModel
 from book_pages.directives.quiz_text import Quiz
 from pretrain.attention import MultiHeadAttention, attention
 from pretrain.bert import BERT, BERTConfig
-from pretrain.blocks import make_block
 from pretrain.generation import Sampling
 from pretrain.gpt import GPT, GPTConfig
 from pretrain.masks import causal_mask
@@ -138,15 +137,21 @@ def quiz_rev_passes() -> str:
     return f"{drawn / 10} times."
 
 
-def quiz_trf_final_norm() -> str:
-    """Measure the root mean square of the vectors behind a fresh block of either kind."""
-    x = 5 * torch.randn(1, 8, 16, generator=torch.Generator().manual_seed(0))
-    pinned = []
-    for norm in ("pre", "post"):
-        states = make_block(16, 2, 64, norm=norm)(x)
-        if (states.square().mean(dim=-1).sqrt() - 1).abs().max() < 0.01:
-            pinned.append(f"{norm}-norm")
-    return f"After a {' or '.join(pinned)} block only"
+def quiz_trf_turn() -> str:
+    """Turn the query of "it" by a right angle, and attend."""
+    keys = torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
+    _, weights = attention(torch.tensor([[0.0, 2.0]]), keys, keys)
+    word = ("the", "cat", "saw", "it")[int(weights.argmax())]
+    return f"*{word}*, with {weights.max().item():.2f}"
+
+
+def quiz_trf_moves() -> str:
+    """Change the second of four tokens, and count the positions whose logits move."""
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(11, **SIZES)).eval()
+    with torch.no_grad():
+        change = model(torch.tensor([[3, 5, 7, 9]])) - model(torch.tensor([[3, 6, 7, 9]]))
+    return f"{int((change.abs().amax(dim=-1) > 1e-4).sum())}: its own"
 
 
 def quiz_trf_zero_score() -> str:
@@ -174,17 +179,6 @@ def quiz_trf_context() -> str:
     with torch.device("meta"):
         model = GPT(GPTConfig(50_257, d_model=768, n_layers=12, n_heads=12, max_len=2048))
     return f"By about {gpt_flops(model, 2048) / gpt_flops(model, 1024):.1f}"
-
-
-def quiz_trf_padding() -> str:
-    """Count the real positions whose logits move when two paddings follow them."""
-    torch.manual_seed(0)
-    model = GPT(GPTConfig(11, d_model=16, n_layers=2, n_heads=2, max_len=16, init_std=0.2)).eval()
-    ids = torch.tensor([[3, 5, 7, 9]])
-    with torch.no_grad():
-        padded = model(torch.cat([ids, torch.zeros(1, 2, dtype=torch.long)], dim=1))[:, :4]
-        moved = (model(ids) - padded).abs().amax(dim=-1) > 1e-4
-    return f"{int(moved.sum())}"
 
 
 def quiz_tok_seam() -> str:

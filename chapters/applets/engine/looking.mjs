@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/** Where trained heads look in a text, and what predictions are worth under another mask. */
-import { gapsOf, spanTask } from "./infill.mjs";
-import { best, bits } from "./sampling.mjs";
-import { row, softmax } from "./tensors.mjs";
+/** Where trained heads look in a text. */
+import { best } from "./sampling.mjs";
 
 const NEAR = 3;
 const CLEAR = 0.3; // from here on a habit has a name
@@ -51,89 +49,8 @@ export function habit(weights, head) {
   return found.share < CLEAR ? { words: "no one place", offset: null, share: found.share } : found;
 }
 
-/**
- * Choose a head to begin with, of those whose habit is known.
- * @param {{layer: number, head: number, offset: number|null, share: number}[]} found
- * @param {1|-1} side Where its keys should stand: 1 for the right, -1 for the left of the query.
- * @returns {{layer: number, head: number}} The one that looks there most; of all, if none does.
- */
-export function clearest(found, side) {
-  const there = found.filter(({ offset }) => offset * side > 0);
-  return (there.length ? there : found).reduce((a, b) => (b.share > a.share ? b : a));
-}
-
 /** Say where a key stands from its query: "1 to the left", "itself". */
 export function direction(offset) {
   if (!offset) return "itself";
   return `${Math.abs(offset)} to the ${offset < 0 ? "left" : "right"}`;
-}
-
-/**
- * What the next character costs a GPT, on average over a text.
- * @param {GPT} model
- * @param {number[]} ids T ids.
- * @param {(t: number, s: number) => boolean} mask
- * @returns {number} Bits per character, over the T - 1 characters after the first.
- */
-export function bitsOfNext(model, ids, mask) {
-  const logits = model.forward(ids.slice(0, -1), { mask });
-  const costs = ids.slice(1).map((id, t) => bits(softmax(row(logits, t))[id]));
-  return costs.reduce((a, b) => a + b, 0) / costs.length;
-}
-
-/**
- * Which places are hidden in which pass: every seventh, in seven passes, so that each is hidden
- * once. The first and the last place never are.
- * @param {number} length T, at least 3.
- * @returns {number[][]} The places of each pass.
- */
-export function turnsOf(length, every = 7) {
-  const nPasses = Math.min(every, length - 2);
-  return Array.from({ length: nPasses }, (_, n) =>
-    Array.from({ length: Math.ceil((length - 2 - n) / every) }, (__, i) => 1 + n + i * every));
-}
-
-/**
- * What a hidden character costs a BERT, on average over a text; see `turnsOf`.
- * @param {BERT} model
- * @param {number[]} ids T ids, at least 3.
- * @param {(t: number, s: number) => boolean} mask
- * @param {CharTokenizer} tokenizer
- * @param {() => Promise<boolean>|boolean} [isOver] Asked before each pass; true ends the work.
- * @returns {Promise<number|null>} Bits per character; null when ended.
- */
-export async function bitsOfMasked(model, ids, mask, tokenizer, isOver = () => false) {
-  let total = 0;
-  for (const places of turnsOf(ids.length)) {
-    if (await isOver()) return null;
-    const hidden = new Set(places);
-    const read = ids.map((id, t) => (hidden.has(t) ? tokenizer.id("[MASK]") : id));
-    const logits = model.forward(read, { mask });
-    for (const t of places) total += bits(softmax(row(logits, t))[ids[t]]);
-  }
-  return total / (ids.length - 2);
-}
-
-/**
- * What a hidden character costs a T5 whose encoder looks through a mask, on average over a text;
- * see `turnsOf`. The sentinels between the characters are not counted.
- * @param {T5} model
- * @param {number[]} ids T ids, at least 3.
- * @param {(t: number, s: number) => boolean} mask
- * @param {CharTokenizer} tokenizer
- * @param {() => Promise<boolean>|boolean} [isOver] Asked before each pass; true ends the work.
- * @returns {Promise<number|null>} Bits per character; null when ended.
- */
-export async function bitsOfSpans(model, ids, mask, tokenizer, isOver = () => false) {
-  let total = 0;
-  for (const places of turnsOf(ids.length)) {
-    if (await isOver()) return null;
-    const { inputs, targets } = spanTask(ids, gapsOf(places), tokenizer);
-    const start = [tokenizer.id("[PAD]"), ...targets.slice(0, -1)];
-    const logits = model.decode(start, model.encode(inputs, { mask }));
-    targets.forEach((id, t) => {
-      if (!tokenizer.isSpecial(id)) total += bits(softmax(row(logits, t))[id]);
-    });
-  }
-  return total / (ids.length - 2);
 }

@@ -33,6 +33,13 @@ const TASKS = {
     return (loaded.model instanceof T5 ? t5View : bertView)(loaded, ids, gaps);
   },
 
+  /** GPT or BERT: the attention weights (H, T, T) of each layer. */
+  attention: ({ model }, ids) => {
+    const trace = [];
+    model.forward(ids, { trace });
+    return trace;
+  },
+
   /** T5: its exercise, the bits of each token, and its answer step by step. */
   account: ({ model, tokenizer }, ids, gaps) => t5Account(model, ids, gaps, tokenizer),
 

@@ -3,7 +3,7 @@
 import { MASKS, countAllowed, inWords, keysOf, partOf } from "../engine/masks.mjs";
 import { choice, field, h, roving, slider } from "./controls.mjs";
 
-const START = "To be or not to be";
+const START = "the cat saw it and ran";
 const MOST_WORDS = 8;
 const GLYPHS = { encoder: "■", cross: "◆", decoder: "●" };
 const STACKS = { causal: "gpt", "causal-padding": "gpt", bidirectional: "bert", padding: "bert",
@@ -75,7 +75,7 @@ export function maskGrid() {
   });
   askNumber();
   draw();
-  return h("div", { class: "block" }, h("h3", {}, "1. Who may look at whom"),
+  return h("div", { class: "block" },
     h("div", { class: "row" }, kindChoice, number,
       field(`Up to ${MOST_WORDS} words`, sentence)), more, shown);
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 2: the spread of scores, a count, the rank of a head, packed documents."""
+"""Checkers of chapter 2: attention, the spread of scores, a count, packing, two experiments."""
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,10 +72,10 @@ def scale() -> Checker:
         Choice(("one key takes all", "flat", "unchanged")),
         equals("one key takes all"),
         (
-            Mistake(equals("flat"), "flat it gets when all scores come close to one another."),
+            Mistake(equals("flat"), "it would be flat if all scores came close to one another."),
             Mistake(
                 equals("unchanged"),
-                "unchanged it stays under a shift of the scores, not when they are stretched.",
+                "a shift of all scores would change nothing; these are stretched.",
             ),
         ),
         "what do exponentials do to scores that lie further and further apart?",
@@ -84,37 +86,128 @@ def scale() -> Checker:
     )
 
 
-def rank() -> Checker:
-    """Measure the rank of one head's scores and of its weights."""
-    n_tokens, head, layer = 40, 8, 64
-    scores = Part(
-        Number(whole=True),
-        equals(head),
-        (
-            Mistake(equals(layer), "that is the width of the layer. One head has an eighth of it."),
-            Mistake(
-                equals(n_tokens),
-                "a product of two matrices has at most the rank of their inner side.",
-            ),
-            Mistake(equals(1), "one channel would give rank 1; a head has more of them."),
+def attend() -> Checker:
+    """Write attention with a mask."""
+    cases = _attention_cases()
+    return single_answer(
+        "ex-trf-attend",
+        "warm-up",
+        Function("attend(queries, keys, values, mask)", cases, Numbers((None, None))),
+        acts_like(_attend, cases),
+        Mistake(
+            acts_like(partial(_attend, scale=1.0), cases),
+            "the scores are not divided by the root of the width.",
         ),
-        "the scores are a product of two matrices. Which is its inner side?",
+        Mistake(
+            acts_like(partial(_attend, forbidden=0.0), cases),
+            "a forbidden score of 0 still gets a weight. What does the softmax give 0 to?",
+        ),
+        Mistake(
+            acts_like(partial(_attend, is_late=True), cases),
+            "the mask acts after the softmax, so the rows no longer sum to 1.",
+        ),
+        Mistake(
+            acts_like(lambda q, k, v, mask: _attend(q, k, v, np.ones_like(mask)), cases),
+            "the mask is not used.",
+        ),
+        Mistake(
+            acts_like(lambda q, k, v, mask: _attend(q, k, v, 1 - np.array(mask)), cases),
+            "1 means may read; yours forbids where it should permit.",
+        ),
+        default_hint="score, scale, forbid, softmax along each row, mix.",
+        explanation="Every model of this book is built on these five lines.",
     )
-    weights = Part(
-        Number(whole=True),
-        equals(n_tokens),
+
+
+def _attention_cases() -> tuple[tuple[Any, ...], ...]:
+    """Give small inputs whose keys are wider than they are many, and narrower."""
+    draw = np.random.default_rng(0)
+    cases = []
+    masks = ([[1, 0, 1], [0, 1, 0], [1, 1, 0]], [[1, 1, 0, 0], [0, 1, 1, 1]])
+    for mask, width in zip(masks, (2, 5), strict=True):
+        n_queries, n_keys = len(mask), len(mask[0])
+        sizes = ((n_queries, width), (n_keys, width), (n_keys, 3))
+        rows = [draw.normal(size=size).round(2).tolist() for size in sizes]
+        cases.append((*rows, mask))
+    return tuple(cases)
+
+
+def _attend(
+    queries: Any,
+    keys: Any,
+    values: Any,
+    mask: Any,
+    *,
+    scale: float | None = None,
+    forbidden: float = -np.inf,
+    is_late: bool = False,
+) -> NDArray[np.float64]:
+    """Mix values by softmax(q kᵀ / √K), or in one of the usual wrong ways."""
+    query, key, value = (np.array(rows, dtype=float) for rows in (queries, keys, values))
+    allowed = np.array(mask) > 0
+    with np.errstate(invalid="ignore"):
+        scores = query @ key.T * (1 / math.sqrt(key.shape[1]) if scale is None else scale)
+        scores = scores if is_late else np.where(allowed, scores, forbidden)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        mixed: NDArray[np.float64] = (weights * allowed if is_late else weights) @ value
+    return mixed
+
+
+def ablate() -> Checker:
+    """Train without positions, and find the part that copying does not need."""
+    accuracy = Part(
+        Number("share"),
+        between(0.15, 0.45),
+        (
+            Mistake(between(0.9, 1.0), "did that model have positions? Switch them off."),
+            Mistake(between(1.5, 100), "give a share from 0 to 1, not per cent."),
+            Mistake(
+                between(0, 0.149), "it should do a little better than guessing; train 300 steps."
+            ),
+        ),
+        "train `SwitchedTransformer(10, 'positions')` for 300 steps on the task `before`.",
+    )
+    needless = Part(
+        Choice(("feed-forward", "positions", "nothing")),
+        equals("feed-forward"),
+        (
+            Mistake(equals("positions"), "without them, which token is the one before?"),
+            Mistake(equals("nothing"), "one of the runs without a part gets nearly all right."),
+        ),
+        "compare the four accuracies.",
+    )
+    explanation = "Copying is the work of attention, and it needs to know the places."
+    parts = {"without positions": accuracy, "not needed": needless}
+    return Checker("ex-trf-ablate", "experiment", parts, explanation)
+
+
+def leak() -> Checker:
+    """Bound an honest loss, and watch a leak go below it."""
+    honest, leaking = math.log(4), math.log(4) / 7
+    bound = Part(
+        Number("nats"),
+        near(honest, rel=0.01),
+        (
+            Mistake(near(2.0, rel=0.01), "that is in bits; the losses here are in nats."),
+            Mistake(near(0.0, abs_=0.01), "nothing tells an honest model the next token."),
+            Mistake(near(0.25, rel=0.01), "that is the probability. What does it cost in nats?"),
+        ),
+        "what does the true token cost, if each of the four gets the probability 1/4?",
+    )
+    reached = Part(
+        Number("nats"),
+        between(leaking - 0.06, leaking + 0.08),
         (
             Mistake(
-                equals(head),
-                "so it would be if the softmax were linear. Measure it after the exponential.",
+                between(honest - 0.06, honest + 0.3), "that is the loss under the causal mask."
             ),
-            Mistake(equals(layer), "no matrix has more rank than it has rows."),
-            Mistake(equals(1), "rank 1 would mean that all queries read the same mixture."),
+            Mistake(between(0, 0.1), "the last of the seven positions has no answer to look up."),
         ),
-        "take the softmax over keys first, then the rank.",
+        "train with `masks.bidirectional_mask(7)`, and measure on new texts.",
     )
-    explanation = "The head's questions live in 8 dimensions, and the softmax lifts that limit."
-    return Checker("ex-trf-rank", "experiment", {"scores": scores, "weights": weights}, explanation)
+    explanation = "A loss below what is possible shows a leak."
+    return Checker("ex-trf-leak", "experiment", {"honest": bound, "leaking": reached}, explanation)
 
 
 def packing() -> Checker:
@@ -147,8 +240,10 @@ def _permits_outside(mask: NDArray[np.float64], packed: NDArray[np.float64]) -> 
 
 
 CHECKERS = {
+    "ex-trf-attend": attend,
     "ex-trf-count": count,
     "ex-trf-scale": scale,
-    "ex-trf-rank": rank,
     "ex-trf-packing": packing,
+    "ex-trf-ablate": ablate,
+    "ex-trf-leak": leak,
 }
