@@ -7,6 +7,7 @@ import { getJson } from "./ui/files.mjs";
 import { gap, GAME_STYLE, markedRows, scoreboard } from "./ui/scoreboard.mjs";
 
 const N_SHOWN = 5; // words of each list
+const GREY = "#808080"; // of all that is no network
 const PLAYERS = [
   ["reader", "you"], ["bert", "BERT"], ["counts", "counting neighbours"],
   ["unigram", "word frequencies"],
@@ -122,7 +123,7 @@ class FillBlank extends Applet {
   /** One player's likeliest words, the true one among them. */
   list(name, words, share, paradigm) {
     const rows = markedRows(words, { text: this.item.word, share }, this.guesses);
-    return h("div", { class: paradigm }, h("h4", {}, name), bars(rows, name));
+    return h("div", { class: paradigm }, h("h4", {}, name), bars(rows, name, paradigm ? undefined : GREY));
   }
 
   showScore() {
