@@ -5,13 +5,13 @@ Sources: data/timeline.toml names one for every entry, with the place where the 
 stands.
 
 Implements reading and checking of that file, dates of three precisions as decimal years, and a
-drawing of who mended whose limit. Leaves out: everything after instruction tuning (2022), and
-vision, whose part of the story is told in chapter 1.
+drawings: which step overcame the limit of which, and when the best-known ones came. Leaves out:
+everything after ChatGPT (2022), and vision, whose part of the story is told in chapter 1.
 """
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -209,6 +209,58 @@ def draw_lineage(ax: Axes, steps: Sequence[Step]) -> None:
             ends = zip(places[step.name], places[step.next], strict=True)
             ax.plot(*ends, color="#b5b5b5", linewidth=1.0, zorder=1)
         _draw_step(ax, step, *places[step.name])
+
+
+def draw_timeline(
+    ax: Axes, steps: Sequence[Step], notes: Mapping[str, str], *, first: int, last: int
+) -> None:
+    """Draw some steps down one axis of years, to scale, each with its name and a note.
+
+    Names that would meet move apart, and a thin line leads from each to its date.
+
+    Args:
+        ax: Axes to draw on, whose unit is an inch.
+        steps: Steps in the order of their dates.
+        notes: Name of each step to draw -> a few words about it.
+        first: Year at the upper end of the axis.
+        last: Year at its lower end.
+
+    Raises:
+        ValueError: A note names no step.
+    """
+    shown = [step for step in steps if step.name in notes]
+    if missing := set(notes) - {step.name for step in shown}:
+        raise ValueError(f"expected names of steps, got {sorted(missing)}")
+    top = ax.get_ylim()[1] - 0.1
+    scale = (top - 0.1) / (last - first)  # inches a year
+    ax.plot([_DATES, _DATES], [top, 0.1], color="#8c8c8c", linewidth=1)
+    for year in range(first, last + 1):
+        y = top - scale * (year - first)
+        ax.plot([_DATES - 0.05, _DATES], [y, y], color="#8c8c8c", linewidth=1)
+        ax.text(_DATES - 0.1, y, str(year), fontsize=9.5, va="center", ha="right", color=INK)
+    wanted = [scale * (decimal_year(step.date) - first) for step in shown]
+    for step, depth, place in zip(shown, wanted, _moved_apart(wanted, 0.2), strict=True):
+        look = KINDS[step.kind][1]
+        x, y = _DATES + 0.42, top - place
+        ax.plot([_DATES, x - 0.04], [top - depth, y], color="#b5b5b5", linewidth=0.8, zorder=1)
+        ax.plot([_DATES], [top - depth], marker="o", color=look.color, markersize=6, zorder=3)
+        text: dict[str, Any] = {"fontsize": 10, "va": "center"}
+        ax.text(x, y, step.name, weight="bold", color=look.color, **text)
+        ax.text(x + 0.95, y, notes[step.name], color=INK, **text)
+
+
+def _moved_apart(places: Sequence[float], gap: float) -> list[float]:
+    """Move ascending places until neighbours are `gap` apart, as little as goes."""
+    groups: list[list[float]] = []  # of neighbours that touch: how many, and their mean start
+    for number, place in enumerate(places):
+        groups.append([1, place - number * gap])
+        while len(groups) > 1 and groups[-2][1] > groups[-1][1]:
+            count, start = groups.pop()
+            before, earlier = groups.pop()
+            both = before + count
+            groups.append([both, (before * earlier + count * start) / both])
+    starts = [start for count, start in groups for _ in range(int(count))]
+    return [start + number * gap for number, start in enumerate(starts)]
 
 
 def _depth(year: float) -> float:

@@ -2,11 +2,11 @@
 """What the three games of the pages ask, and what the models answer (REV-I1, REV-I2, BRT-I2).
 
 Run `python -m experiments.applets.games`, with names of files for these alone. Writes
-data/applets/: fill_blank.json, twelve sentences with one hidden word each and the answers of the
-book BERT and of two baselines; next_letter.json, lines of unseen plays whose rest is guessed letter
-by letter, and the frequencies of the characters (the GPT answers in the page); be_bert.json, the
-first eight blanks of bert_evaluation.json, as Chapter 5 asks them, with the answers of its three
-readers and the order in which the page asks them.
+data/applets/: fill_blank.json, twelve sentences with one hidden word each, ours first, and the
+answers of the strong BERT on word pieces and of two baselines; next_letter.json, lines of unseen
+plays whose rest is guessed letter by letter, and the frequencies of the characters (the GPT answers
+in the page); be_bert.json, the first eight blanks of bert_evaluation.json, as Chapter 5 asks them,
+with the answers of its three readers and the order in which the page asks them.
 
 The questions are drawn by `questions`.
 """
@@ -51,7 +51,7 @@ MOST_BITS = 255  # tenths of bits in one byte: a word that costs 25.5 bits or mo
 
 
 def as_blank(question: Question, tokenizer: SubwordTokenizer) -> Blanks:
-    """Write a question as the book BERT reads it."""
+    """Write a question as a BERT on word pieces reads it."""
     left, word, right = (tokenizer.encode(part) for part in question[:3])
     edges = torch.tensor([tokenizer.cls_id]), torch.tensor([tokenizer.sep_id])
     ids = torch.cat([edges[0], left, word, right, edges[1]])[None]
@@ -78,7 +78,7 @@ def in_bytes(bits: Tensor) -> str:
 
 
 def fill_blank() -> dict[str, Any]:
-    """Ask the book BERT, counts from both sides and frequencies about twelve hidden words."""
+    """Ask BERT, counts from both sides and frequencies about twelve hidden words."""
     tokenizer = load_tokenizer(VOCABULARY)
     questions = draw_questions(tokenizer)
     train = encode_texts(book_texts("train"), tokenizer)
@@ -89,10 +89,10 @@ def fill_blank() -> dict[str, Any]:
     counts = BidirectionalNGram(reach[0], reach[1], tokenizer.vocab_size).fit(train.ids.numpy())
     whole = [i for i, token in enumerate(tokenizer.tokens) if re.fullmatch("[a-z]+", token)]
     items = []
-    for question in questions:
+    for question in sorted(questions, key=lambda one: one.source != "ours"):
         blank = as_blank(question, tokenizer)
         ways = {
-            "bert": fill_blanks(models["bert"], blank, tokenizer)[0],
+            "bert": fill_blanks(models["strong"], blank, tokenizer)[0],
             "counts": count_log_probs(counts, blank, tokenizer)[0],
             "unigram": models["unigram"],
         }
@@ -101,11 +101,12 @@ def fill_blank() -> dict[str, Any]:
             **question._asdict(),
             "bits": {name: bits_of(found[truth]).item() for name, found in ways.items()},
             "top": top(ways["bert"], tokenizer.tokens),
+            "top_counts": top(ways["counts"], tokenizer.tokens),
             "words": in_bytes(bits_of(ways["bert"])[whole]),
         })  # fmt: skip
     return {
         "question": "Which word is hidden? words: bits of each of `vocabulary`, tenths in bytes",
-        "model": BERTS["bert"], "counts": recorded, "seed": SEED,
+        "model": BERTS["strong"], "counts": recorded, "seed": SEED,
         "vocab_size": tokenizer.vocab_size,
         "vocabulary": " ".join(tokenizer.tokens[i] for i in whole), "items": items,
     }  # fmt: skip

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.applet
 
 def scores(panel: Locator) -> dict[str, list[float]]:
     """Read the table of scores: player → last, mean, sum."""
+    for fold in panel.locator("details").all():
+        fold.evaluate("(one) => { one.open = true; }")  # a click would take the focus
     rows = panel.locator(".scores tbody tr")
     return {
         row.locator("th").inner_text(): [float(one) for one in row.locator("td").all_inner_texts()]
@@ -84,20 +86,21 @@ def test_twelve_words_by_mouse(visit: Visitor, width: int, theme: str):
         guess_words(panel, guesses)
         if number == 0:
             tries = panel.locator(".tries li")
-            expect(tries.nth(0)).to_contain_text("Not “king”: it would have cost BERT")
-            expect(tries.nth(1)).to_contain_text("“Zounds”, which is no piece of BERT’s vocabulary")
+            expect(tries.nth(0)).to_contain_text("Not “king”: BERT gave it")
+            expect(tries.nth(1)).to_contain_text("“Zounds”, a word that this BERT does not have")
         if number % 3 == 0:
             panel.get_by_role("button", name="Show the word").click()
         paid.append(tries_cost([guess.lower() for guess in guesses], item["word"],
                                data["vocab_size"]))  # fmt: skip
         expect(panel.locator("strong")).to_have_text(item["word"])
-        expect(panel.locator(".bars li", has_text="true")).to_contain_text(item["word"])
+        for shown in panel.locator(".bars").all():  # BERT's list and the counter's
+            expect(shown.locator("li", has_text="true")).to_contain_text(item["word"])
         if number == 0:
             expect_clean(opened, "fill-blank")
         if number < 11:
             panel.get_by_role("button", name="Next line").click()
     table = scores(panel)
-    for name, key in (("book BERT", "bert"), ("neighbours counted", "counts"),
+    for name, key in (("BERT", "bert"), ("counting neighbours", "counts"),
                       ("word frequencies", "unigram")):  # fmt: skip
         assert table[name][2] == pytest.approx(sum(i["bits"][key] for i in data["items"]), abs=0.06)
     assert table["you"][2] == pytest.approx(sum(paid), abs=0.06)
@@ -106,8 +109,11 @@ def test_twelve_words_by_mouse(visit: Visitor, width: int, theme: str):
     ).confidence_interval()
     expect(panel).to_contain_text(f"interval {low:+.1f} to {high:+.1f}".replace("-", "−"))
     expect_clean(opened, "fill-blank")
+    firsts = [sum(next(w for w, _ in i[top] if w[0] != "#") == i["word"] for i in data["items"])
+              for top in ("top", "top_counts")]  # fmt: skip
+    expect(panel).to_contain_text(f"of 12: you 4, BERT {firsts[0]}, counting {firsts[1]}.")
     panel.get_by_role("button", name="Play again").click()
-    expect(panel.locator("h3")).to_contain_text("Line 1 of 12")
+    expect(panel.locator("h3").first).to_contain_text("Line 1 of 12")
 
 
 def test_three_misses_show_the_word(visit: Visitor):
@@ -120,12 +126,19 @@ def test_three_misses_show_the_word(visit: Visitor):
     expect(panel).to_contain_text(f"and {missed:.1f} if you do not find it")
 
 
+def test_the_first_lines_show_what_both_sides_are_worth():
+    """Where a newcomer plays first, BERT finds the word at once and counting does not."""
+    for item in game("fill_blank")["items"][:3]:
+        assert item["source"] == "ours"
+        assert item["top"][0][0] == item["word"] != item["top_counts"][0][0]
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("Don’t", "Not “Don’t”, which is no piece"),
-        ("twice-told", "Not “twice-told”, which is no piece"),
-        ("Zoë", "Not “Zoë”, which is no piece"),
+        ("Don’t", "Not “Don’t”, a word that this BERT does not have"),
+        ("twice-told", "Not “twice-told”, a word that this BERT does not have"),
+        ("Zoë", "Not “Zoë”, a word that this BERT does not have"),
         ("very good", "Expected one word, got “very good”."),
         ("7", "Expected one word, got “7”."),
         ("😀", "Expected one word, got “😀”."),

@@ -107,22 +107,6 @@ def quiz_rev_sum() -> str:
     return f"{total:g} bits."
 
 
-def quiz_rev_best() -> str:
-    """Find the highest recorded F1 of names, over all methods and numbers of labels."""
-    study = _record("name_study")
-    said = {
-        "mlm": "pre-trained with masks",
-        "features": "logistic regression",
-        "scratch": "from scratch",
-    }
-    best = {
-        words: max(found["mean"] for found in study["arms"][name]["f1"].values())
-        for name, words in said.items()
-    }
-    best["The whole-play rule"] = study["rules"]["recurring"]["mean"]
-    return max(best, key=best.__getitem__)
-
-
 def quiz_rev_tasks() -> str:
     """Divide the price of a pre-training by what the labels of one task save."""
     price, n_labels, dollars, k = 2000, 500, Fraction(1, 5), 5

@@ -13,6 +13,7 @@ from pretrain_book.timeline import (
     check_steps,
     decimal_year,
     draw_lineage,
+    draw_timeline,
     lineage_size,
     load_timeline,
 )
@@ -119,4 +120,22 @@ def test_the_axis_of_years_is_to_scale_in_two_parts() -> None:
     for kind in {step.kind for step in steps}:
         column = [heights[step.name] for step in steps if step.kind == kind]
         assert all(a - b > 0.16 for a, b in itertools.pairwise(column))
+    plt.close(figure)
+
+
+def test_the_line_of_years_is_to_scale_and_its_names_keep_apart() -> None:
+    """Ten years are ten times as long as one; names stand in order, a line apart."""
+    notes = dict.fromkeys(["word2vec", "ULMFiT", "ELMo", "GPT", "BERT", "GPT-2", "ChatGPT"], "…")
+    figure = plt.figure(figsize=(5, 4))
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set(xlim=(0, 5), ylim=(0, 4))
+    draw_timeline(ax, load_timeline().steps, notes, first=2013, last=2023)
+    places = {text.get_text(): text.get_position()[1] for text in ax.texts}
+    years = [places[str(year)] for year in range(2013, 2024)]
+    assert all(a - b == pytest.approx(0.38) for a, b in itertools.pairwise(years))
+    names = [places[name] for name in notes]
+    assert all(a - b >= 0.2 - 1e-9 for a, b in itertools.pairwise(names))
+    assert names[0] == pytest.approx(places["2013"], abs=0.05)
+    with pytest.raises(ValueError, match="expected names of steps, got \\['GPT-9'\\]"):
+        draw_timeline(ax, load_timeline().steps, {"GPT-9": "…"}, first=2013, last=2023)
     plt.close(figure)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 1: what an objective sees, and two guessing games.
+"""Checkers of chapter 1: three answer sheets, two guessing games, what an objective sees.
 
-Checkers of chapter 1, second part: an audit of a corpus, PCA, word vectors by counting.
+And an audit of a corpus, PCA, word vectors by counting.
 """
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,7 +178,7 @@ def vectors() -> Checker:
 
 N_TOKENS, N_ASKED = 20, 3
 N_PIECES, N_CHARACTERS = 5000, 62
-BLANKS = (2.66, 5.81, 0.19)
+BLANKS = (1.43, 5.57, 0.16)
 PAID, EXPECTED = (0.08, 0.31, 2.43, 1.38), (0.39, 1.00, 2.69, 3.13)
 """Bits that the book's BERT and its GPT on characters pay; bits that the GPT expects to pay."""
 
@@ -256,9 +257,7 @@ def blank() -> Checker:
         ),
         "an eighth, shared among all pieces, is the probability of each.",
     )
-    model = _paid(
-        BLANKS, 3, "the hidden word's log-probability in the model's blank, from model_scores."
-    )
+    model = _paid(BLANKS, 3, "the hidden word's log-probability in the gap, from cloze_log_probs.")
     zero = Part(
         Choice(("nothing", "one bit", "infinitely many bits")),
         equals("infinitely many bits"),
@@ -323,7 +322,112 @@ def following() -> Checker:
     return Checker("ex-rev-next", "experiment", parts, explanation)
 
 
+Texts = tuple[str, str]
+"""What is read and what is answered, as they are printed."""
+LINE = ["the", "fight", "scenes", "are", "fun", "but", "it", "grows", "tedious"]
+SHORT = ["to", "be", "or", "not", "to", "be"]
+CAUSAL = ((LINE,), (SHORT,))
+MASKED = ((LINE, [8, 4]), (SHORT, [0]))
+SPANS = ((LINE, [(3, 5), (7, 9)]), (SHORT, [(0, 1), (2, 4)]))
+"""Arguments of the reader's three functions."""
+
+
+def _sheets(function: Callable[..., Texts], cases: Sequence[tuple[object, ...]]) -> Predicate:
+    """Accept what a function returns on all cases."""
+    return equals(tuple(function(*case) for case in cases))
+
+
+def _causal(words: list[str]) -> Texts:
+    """Read all but the last, answer all but the first."""
+    return " ".join(words[:-1]), " ".join(words[1:])
+
+
+def _masked(words: list[str], places: list[int], *, in_order: bool = True) -> Texts:
+    """Hide some places, and answer with what stood there."""
+    hidden = ["[MASK]" if n in places else word for n, word in enumerate(words)]
+    return " ".join(hidden), " ".join(words[n] for n in (sorted(places) if in_order else places))
+
+
+def _span(words: list[str], spans: list[tuple[int, int]], *, ends: int = 0) -> Texts:
+    """Cut spans out, and answer with each number and what it stands for."""
+    read: list[str] = []
+    answer: list[str] = []
+    end = 0
+    for number, (first, last) in enumerate(spans, start=1):
+        read += [*words[end:first], f"<{number}>"]
+        answer += [f"<{number}>", *words[first : last + ends]]
+        end = last + ends
+    return " ".join(read + words[end:]), " ".join(answer)
+
+
+def sheets() -> Checker:
+    """Make the examples of all three questions from a list of words."""
+    texts = Words(2, "texts: what is read, and the answer")
+    parts = {
+        "causal": Part(
+            Function("causal(words)", CAUSAL, texts),
+            _sheets(_causal, CAUSAL),
+            (
+                Mistake(
+                    _sheets(lambda words: (" ".join(words), " ".join(words[1:])), CAUSAL),
+                    "nothing comes after the last word, so it is not read.",
+                ),
+                Mistake(
+                    _sheets(lambda words: (" ".join(words), " ".join(words)), CAUSAL),
+                    "without the shift each word would be its own answer.",
+                ),
+            ),
+            "all words but the last, and all words but the first.",
+        ),
+        "masked": Part(
+            Function("masked(words, places)", MASKED, texts),
+            _sheets(_masked, MASKED),
+            (
+                Mistake(
+                    _sheets(lambda *case: _masked(*case, in_order=False), MASKED),
+                    "answer in the order of the text.",
+                ),
+                Mistake(
+                    _sheets(
+                        lambda words, places: (
+                            _masked(words, places)[0],
+                            " ".join(["[MASK]"] * len(places)),
+                        ),
+                        MASKED,
+                    ),
+                    "the answer is gone: copy the list before you write into it.",
+                ),
+            ),
+            "the words with [MASK] at the places, and the words that stood there.",
+        ),
+        "span": Part(
+            Function("span(words, spans)", SPANS, texts),
+            _sheets(_span, SPANS),
+            (
+                Mistake(
+                    _sheets(lambda *case: _span(*case, ends=1), SPANS),
+                    "the last place is not part of the span.",
+                ),
+                Mistake(
+                    _sheets(
+                        lambda words, spans: (
+                            _span(words, spans)[0],
+                            " ".join(w for first, last in spans for w in words[first:last]),
+                        ),
+                        SPANS,
+                    ),
+                    "each number stands before its words in the answer.",
+                ),
+            ),
+            "cut each span out, put its number there, and repeat the number in the answer.",
+        ),
+    }
+    explanation = "Three ways to get questions with known answers out of any text."
+    return Checker("ex-rev-ask", "warm-up", parts, explanation)
+
+
 CHECKERS = {
+    "ex-rev-ask": sheets,
     "ex-rev-blank": blank,
     "ex-rev-next": following,
     "ex-rev-audit": audit,

@@ -20,11 +20,46 @@ def moved(w, c):
     return pull - w * (pull @ w)
 
 
+def causal(words):
+    """Shift by one."""
+    return " ".join(words[:-1]), " ".join(words[1:])
+
+
+def masked(words, places):
+    """Write the masks into a copy."""
+    hidden = list(words)
+    for place in places:
+        hidden[place] = "[MASK]"
+    return " ".join(hidden), " ".join(words[place] for place in sorted(places))
+
+
+def span(words, spans):
+    """Cut from the right, so that earlier places stay where they are."""
+    read, answer = list(words), []
+    for number, (first, last) in reversed(list(enumerate(spans, start=1))):
+        answer = [f"<{number}>", *words[first:last], *answer]
+        read[first:last] = [f"<{number}>"]
+    return " ".join(read), " ".join(answer)
+
+
+def overwritten(words, places):
+    """Look up the answers after the masks are written."""
+    for place in places:
+        words[place] = "[MASK]"
+    return " ".join(words), " ".join(words[place] for place in places)
+
+
+def bare(words, spans):
+    """Leave the numbers out of the answer."""
+    return span(words, spans)[0], " ".join(w for a, b in spans for w in words[a:b])
+
+
+ASK = {"causal": causal, "masked": masked, "span": span}
 SEES = {"causal": [19, 10, 190], "masked": [3, 17, 51], "span": [3, 18, 54]}
 BLANK = {
     "second": 2,
     "miss": 15.2877,
-    "model": [2.655, 5.811, 0.189],
+    "model": [1.43, 5.57, 0.16],
     "zero": "infinitely many bits",
 }
 NEXT = {"paid": [0.08, 0.31, 2.43, 1.38], "expected": [0.39, 1.0, 2.69, 3.13], "least sure": 4}
@@ -34,6 +69,24 @@ VECTORS = {"nearest": ["henry", "he", "life"], "cannot": "tell two uses of a wor
 NATS = math.log(2)
 
 PLANTED = {
+    "ex-rev-ask": Planted(
+        ASK,
+        (
+            (but(ASK, causal=lambda w: (" ".join(w), " ".join(w[1:]))), "not read"),
+            (but(ASK, causal=lambda w: (" ".join(w), " ".join(w))), "its own answer"),
+            (but(ASK, causal=lambda w: (" ".join(w[1:]), " ".join(w))), "all words but"),
+            (
+                but(ASK, masked=lambda w, p: (masked(w, p)[0], " ".join(w[n] for n in p))),
+                "the order of the text",
+            ),
+            (but(ASK, masked=overwritten), "copy the list"),
+            (but(ASK, masked=lambda w, p: causal(w)), "the words with [MASK]"),
+            (but(ASK, span=lambda w, s: span(w, [(a, b + 1) for a, b in s])), "the last place"),
+            (but(ASK, span=bare), "each number stands"),
+            (but(ASK, span=lambda w, s: causal(w)), "cut each span"),
+        ),
+        (),
+    ),
     "ex-rev-sees": Planted(
         SEES,
         (
@@ -62,14 +115,14 @@ PLANTED = {
             (but(BLANK, miss=3), "it is shared"),
             (but(BLANK, miss=12.288), "an eighth"),
             (but(BLANK, miss=2.5e-5), "the probability"),
-            (but(BLANK, model=[-2.66, -5.81, -0.19]), "minus the logarithm"),
-            (but(BLANK, model=[2.66 * NATS, 5.81 * NATS, 0.19 * NATS]), "nats"),
-            (but(BLANK, model=[0.158, 0.0178, 0.877]), "probabilities"),
-            (but(BLANK, model=[1, 3, 1]), "model_scores"),
+            (but(BLANK, model=[-1.43, -5.57, -0.16]), "minus the logarithm"),
+            (but(BLANK, model=[1.43 * NATS, 5.57 * NATS, 0.16 * NATS]), "nats"),
+            (but(BLANK, model=[0.371, 0.021, 0.895]), "probabilities"),
+            (but(BLANK, model=[1, 3, 1]), "cloze_log_probs"),
             (but(BLANK, zero="nothing"), "turns up"),
             (but(BLANK, zero="one bit"), "½"),
         ),
-        (but(BLANK, miss=15.3, model=(2.66, 5.81, 0.19)),),
+        (but(BLANK, miss=15.3, model=(1.43, 5.57, 0.16)),),
     ),
     "ex-rev-next": Planted(
         NEXT,

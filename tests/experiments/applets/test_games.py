@@ -72,7 +72,7 @@ def test_names_short_words_and_pieces_are_not_hidden() -> None:
 def test_the_stored_questions_are_those_that_are_drawn() -> None:
     drawn = questions.draw_questions(load_tokenizer("book_wordpiece"))
     stored = [tuple(item[key] for key in drawn[0]._fields) for item in game("fill_blank")["items"]]
-    assert stored == [tuple(one) for one in drawn]
+    assert stored == sorted(map(tuple, drawn), key=lambda one: one[3] != "ours"), "ours first"
     assert game("next_letter")["lines"] == questions.draw_lines()
 
 
@@ -93,9 +93,9 @@ def test_no_line_was_read_in_training_or_is_asked_in_an_exercise() -> None:
         assert not any(taken in text.lower() for taken in questions.TAKEN)
 
 
-def test_the_book_bert_answers_as_stored() -> None:
-    bert, tokenizer = load_model("book_bert")
+def test_bert_answers_as_stored() -> None:
     data = game("fill_blank")
+    bert, tokenizer = load_model(data["model"])
     words = data["vocabulary"].split()
     ids = [tokenizer.tokens.index(word) for word in words]
     assert data["vocab_size"] == tokenizer.vocab_size
