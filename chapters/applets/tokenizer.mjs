@@ -32,6 +32,7 @@ const TEXTS = {
 const STYLE = `${CHIP_STYLE}${STEP_STYLE}${LADDER_STYLE}
 h4, .kind { font-size: .95rem; margin: 0; }
 .kind small { color: var(--pst-color-text-muted); font-size: .9em; font-weight: 400; }
+textarea { display: block; resize: vertical; }
 .heard { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; width: 1px; }
 .others { border-top: 1px solid var(--pst-color-border); padding-top: .5rem; }
 .others > .steps { gap: .75rem; padding-top: .5rem; }
@@ -108,7 +109,7 @@ class TokenizerPlayground extends Applet {
     const size = slider("BPE’s vocabulary", { min: 0, max: STOPS, step: 1, value: STOPS }, (stop) => {
       grower.stop();
       use(stop);
-    }, (stop) => `${(algorithm.size - algorithm.nUsed + merges(stop)).toLocaleString("en")} tokens`);
+    }, (stop) => `${(this.bpe.size - algorithm.nMerges + merges(stop)).toLocaleString("en")} tokens`);
     const grower = stepper(STOPS, PAUSE, (stop) => {
       size.set(stop);
       use(stop);

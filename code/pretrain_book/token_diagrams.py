@@ -38,7 +38,9 @@ def draw_merges(ways: Sequence[Sequence[Sequence[str]]]) -> None:
     depth = max(map(len, ways))
     ax = blank_sheet(width * sum(letters) + 0.6 * (len(ways) - 1) + 0.2, high * depth)
     for way, n in zip(ways, letters, strict=True):
-        nodes = {}  # start and end of a symbol → where it stands
+        nodes: dict[
+            tuple[int, int], tuple[float, float]
+        ] = {}  # start and end of a symbol → where it stands
         for level, symbols in enumerate(way):
             ends = np.cumsum([0, *map(len, symbols)]).tolist()
             for symbol, start, end in zip(symbols, ends, ends[1:], strict=False):
@@ -99,7 +101,7 @@ def draw_lattice(word: str, probs: Mapping[str, float], best: Sequence[str]) -> 
         best: The pieces of the likeliest cut.
     """
     step, y = 0.88, 1.0
-    ax = blank_sheet(step * len(word) + 0.4, 2.35)
+    ax = blank_sheet(step * len(word) + 0.4, 2.0)
     xs = [0.2 + step * i for i in range(len(word) + 1)]
     ends = np.cumsum([0, *map(len, best)]).tolist()
     taken = set(pairwise(ends))
@@ -155,11 +157,8 @@ def draw_sum(tokens: Sequence[str], rows: Mapping[str, tuple[Sequence[str], Arra
                 color = colormaps["PuOr"](0.5 + number / 2)
                 ax.add_patch(Rectangle(cell, 0.08, 0.24, facecolor=color, edgecolor="none"))
             frame: dict[str, Any] = {"facecolor": "none", "edgecolor": INK}
-            strong = row == n_rows - 1
-            outline = Rectangle(
-                (x - 0.16, y - 0.02), 0.32, 0.24, linewidth=2 if strong else 0.8, **frame
-            )
-            ax.add_patch(outline)
+            frame["linewidth"] = 2 if row == n_rows - 1 else 0.8
+            ax.add_patch(Rectangle((x - 0.16, y - 0.02), 0.32, 0.24, **frame))
             ax.text(x, y - 0.15, one, **_CENTRED | {"fontsize": 10.5})
 
 

@@ -10,7 +10,7 @@ from visiting import Visitor
 
 MOST = 400  # px from the top of what is asked to the top of the answer
 VIEWS = {
-    "tokenizer": ("textarea", ".chips"),
+    "tokenizer": ("textarea", ".ladder"),
     "attention-explorer": (
         "label:has-text('Your sentence') input",
         ".looked .token[aria-pressed=true]",
