@@ -7,6 +7,7 @@ import { Applet, define } from "./ui/applet.mjs";
 import { button, choice, field, h, slider } from "./ui/controls.mjs";
 import { getJson } from "./ui/files.mjs";
 import { LADDER_STYLE, mergeLadder } from "./ui/merge-ladder.mjs";
+import { stepper } from "./ui/stepper.mjs";
 import { CHIP_STYLE, chips, seen } from "./ui/token-chips.mjs";
 import { cutSteps, matchSteps, STEP_STYLE } from "./ui/word-steps.mjs";
 
@@ -226,21 +227,6 @@ function subwordCutter(title, note, subwords) {
   return { title, note,
     run: (text) => subwords.encode(text)
       .map((token) => ({ ...token, isUnknown: token.id === subwords.unknownId })) };
-}
-
-/** Walk from stop 0 to the last one, with a pause before each; a new start or stop() ends a walk. */
-function stepper(last, pause, show) {
-  let walk = null;
-  return {
-    stop: () => { walk = null; },
-    start: async () => {
-      const own = walk = {};
-      for (let stop = 0; stop <= last && walk === own; stop++) {
-        show(stop);
-        await new Promise((resolve) => { setTimeout(resolve, pause); });
-      }
-    },
-  };
 }
 
 /** A table of what the tokens of each cut hold; what is unknown counts as lost. */

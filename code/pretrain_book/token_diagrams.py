@@ -38,9 +38,7 @@ def draw_merges(ways: Sequence[Sequence[Sequence[str]]]) -> None:
     depth = max(map(len, ways))
     ax = blank_sheet(width * sum(letters) + 0.6 * (len(ways) - 1) + 0.2, high * depth)
     for way, n in zip(ways, letters, strict=True):
-        nodes: dict[
-            tuple[int, int], tuple[float, float]
-        ] = {}  # start and end of a symbol → where it stands
+        nodes: dict[tuple[int, int], tuple[float, float]] = {}  # where symbols stand
         for level, symbols in enumerate(way):
             ends = np.cumsum([0, *map(len, symbols)]).tolist()
             for symbol, start, end in zip(symbols, ends, ends[1:], strict=False):

@@ -334,9 +334,8 @@ def test_no_picture_cuts_an_emoji(visit: Visitor, text: str):
         "(text) => [...new Intl.Segmenter('en').segment(text)].map((one) => one.segment)", text
     )
     pictures = [sign for sign in signs if not sign.isascii()]
-    for row in (panel.locator(".rung.start"), panel.get_by_role(
-        "group", name="Tokens of Characters").locator(".chip > span")):  # fmt: skip
-        shown = row.all_inner_texts()
+    chips = panel.get_by_role("group", name="Tokens of Characters").locator(".chip > span")
+    for shown in (ladder_of(panel)[0], chips.all_inner_texts()):
         assert [one for one in shown if not one.replace("␣", " ").isascii()] == pictures
     assert counts_of(panel) == counts_in_python(text)
 

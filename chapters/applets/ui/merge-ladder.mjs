@@ -2,6 +2,7 @@
 /** The merges of a few words as a ladder: a column for each character, a row for each merge. */
 import { uncut } from "../engine/units.mjs";
 import { h } from "./controls.mjs";
+import { stepper } from "./stepper.mjs";
 import { seen } from "./token-chips.mjs";
 
 const MOST_ROWS = 10; // a longer way skips rows: several merges in one
@@ -20,14 +21,9 @@ export const LADDER_STYLE = `
 .rung-note { align-self: center; color: var(--pst-color-text-muted); font-family: var(--pst-font-family-base, sans-serif);
   font-size: .85em; font-variant-numeric: tabular-nums; padding-left: .5rem; white-space: nowrap; }
 @media (max-width: 30rem) { .rung-note .word { display: none; } }
-@keyframes rung { from { visibility: hidden; } }
+.ladder .later { visibility: hidden; }
 @keyframes pop { from { transform: scale(.6); } }
-@media (prefers-reduced-motion: no-preference) {
-  .ladder.waits > :not(.start) { visibility: hidden; }
-  .ladder.plays > * { animation: rung 1ms step-end both; animation-delay: calc(var(--row) * ${PAUSE}ms); }
-  .ladder.plays > .joined { animation: rung 1ms step-end both, pop .25s ease-out both;
-    animation-delay: calc(var(--row) * ${PAUSE}ms); }
-}
+@media (prefers-reduced-motion: no-preference) { .rung.joined:not(.later) { animation: pop .25s ease-out; } }
 `;
 
 /**
@@ -42,23 +38,26 @@ export function mergeLadder(algorithm, words) {
   const columns = columnsOf(rows[0].pieces);
   const ladder = h("div", { class: "ladder", role: "img", "aria-label": inWords(rows),
     style: { "--columns": Math.max(...columns.values()) } });
-  rows.forEach(({ pieces, ranks }, row) => {
+  const drawn = rows.map(({ pieces, ranks }, row) => {
     const old = new Set(rows[Math.max(0, row - 1)].pieces.map(({ key }) => key));
-    const place = { "grid-row": row + 1, "--row": row };
-    for (const piece of pieces) {
+    const rungs = pieces.map((piece) => {
       const kind = piece.isUnknown ? " unknown" : old.has(piece.key) ? "" : " joined";
-      ladder.append(h("span", { class: `rung${kind}${row ? "" : " start"}`,
-        style: { ...place, "grid-column": spanOf(piece, columns) } }, seen(piece.text)));
-    }
-    ladder.append(h("span", { class: `rung-note${row ? "" : " start"}`,
-      style: { ...place, "grid-column": -2 } }, ...noteOf(ranks)));
+      return h("span", { class: `rung${kind}`,
+        style: { "grid-row": row + 1, "grid-column": spanOf(piece, columns) } }, seen(piece.text));
+    });
+    return [...rungs, h("span", { class: "rung-note",
+      style: { "grid-row": row + 1, "grid-column": -2 } }, ...noteOf(ranks))];
   });
+  ladder.append(...drawn.flat());
+  const upTo = (last) => drawn.forEach((row, i) =>
+    row.forEach((part) => part.classList.toggle("later", i > last)));
+  const walk = stepper(rows.length - 1, PAUSE, upTo);
   // A keyboard scrolls what has the focus, and a long word is wider than the panel.
   const isLong = columns.size > LONG;
   const box = h("div", { class: "ladder-box", ...(isLong ? { tabindex: 0, role: "group", "aria-label": "Merges" } : {}) }, ladder);
   return Object.assign(box, {
-    play: () => restart(ladder, "plays"),
-    wait: () => ladder.classList.add("waits"),
+    play: () => { if (moves()) walk.start(); },
+    wait: () => { if (moves()) { walk.stop(); upTo(0); } },
   });
 }
 
@@ -134,9 +133,7 @@ function inWords(rows) {
   return `From characters to tokens: ${rows.map(write).join("; ")}.`;
 }
 
-/** Give an element a class whose animation starts anew. */
-function restart(element, name) {
-  element.classList.remove("plays", "waits");
-  void element.offsetWidth; // without it the browser would see no change
-  element.classList.add(name);
+/** Whether the reader allows motion. */
+function moves() {
+  return !matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
