@@ -33,7 +33,7 @@ const TEXTS = {
 const STYLE = `${CHIP_STYLE}${STEP_STYLE}${LADDER_STYLE}
 h4, .kind { font-size: .95rem; margin: 0; }
 .kind small { color: var(--pst-color-text-muted); font-size: .9em; font-weight: 400; }
-textarea { display: block; resize: vertical; }
+textarea { display: block; height: 2.25rem; resize: vertical; }
 .heard { clip-path: inset(50%); height: 1px; overflow: hidden; position: absolute; width: 1px; }
 .others { border-top: 1px solid var(--pst-color-border); padding-top: .5rem; }
 .others > .steps { gap: .75rem; padding-top: .5rem; }

@@ -122,7 +122,7 @@ function spanOf({ start, text }, columns) {
 }
 
 function noteOf(ranks) {
-  if (!ranks.length) return ["characters"];
+  if (!ranks.length) return [h("span", { class: "word" }, "characters")];
   const written = ranks.slice(0, 2).map((rank) => rank.toLocaleString("en")).join(", ");
   const more = ranks.length > 2 ? " …" : "";
   return [h("span", { class: "word" }, ranks.length > 1 ? "merges " : "merge "), `${written}${more}`];
