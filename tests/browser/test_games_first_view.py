@@ -10,7 +10,7 @@ from visiting import Visitor
 
 MOST = 400  # px from the top of what is asked to the top of the answer
 VIEWS = {
-    "tokenizer": ("textarea", ".chips"),
+    "tokenizer": ("textarea", ".ladder"),
     "attention-explorer": ("label input", ".looked .token[aria-pressed=true]"),
     "mask-explorer": ("label select", "table.grid"),
     "query-turner": ("svg", ".bars"),

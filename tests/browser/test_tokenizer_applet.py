@@ -5,7 +5,7 @@ import json
 import math
 import re
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 
 import pytest
 from applets import (
@@ -33,7 +33,8 @@ N_STRINGS = 2_400
 WORD = "h3:not(.kind)"  # how a word is cut
 TABLES_FIT = """(panel) => [...panel.querySelectorAll("table")].every((table) =>
   table.getBoundingClientRect().right <= panel.getBoundingClientRect().right + 1)"""
-START = "The seaman's unhappiness is her unkindness, dear Zoë."
+START = "Theodore"
+SENTENCE = "The seaman's unhappiness is her unkindness, dear Zoë."
 SPECIALS = 6  # [PAD] to </s>; no text gives them
 
 load = cache(load_tokenizer)
@@ -228,53 +229,137 @@ def counts_of(panel: Locator) -> list[list[object]]:
     return [[title, *(n if n == "–" else float(n) for n in numbers)] for title, *numbers in rows]
 
 
+def open_all(visited: object, text: str | None = SENTENCE, **how: bool) -> Locator:
+    """Open the applet and the part with the other tokenisers, and type a text."""
+    panel = open_applet(visited, "tokenizer", **how)  # type: ignore[arg-type]
+    panel.locator("summary").click()
+    if text is not None:
+        panel.get_by_label("Your name").fill(text)
+    return panel
+
+
+def ladder_of(panel: Locator) -> list[list[str]]:
+    """Read the ladder, row by row."""
+    rows: dict[str, list[str]] = {}
+    for rung in panel.locator(".rung").all():
+        row = rung.evaluate("(one) => one.style.gridRowStart")
+        rows.setdefault(row, []).append(rung.inner_text().replace("␣", " "))
+    return list(rows.values())
+
+
+def merged(*words: str) -> list[list[str]]:
+    """Merge words together, the merge that was learned first before the others."""
+    model = tokenizer("bpe").to_dict()["model"]
+    ranks = {tuple(pair): rank for rank, pair in enumerate(model["merges"])}
+    symbols = [list(word) for word in words]
+    rows = [list(chain(*symbols))]
+    while True:
+        offers = [
+            (ranks[pair], i, at)
+            for i, word in enumerate(symbols)
+            for at, pair in enumerate(pairwise(word))
+            if pair in ranks
+        ]
+        if not offers:
+            return rows
+        _, i, at = min(offers)
+        symbols[i][at : at + 2] = ["".join(symbols[i][at : at + 2])]
+        rows.append(list(chain(*symbols)))
+
+
 @pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
-def test_it_opens_with_counts_chips_and_a_word(visit: Visitor, width: int, theme: str):
-    visited = visit(PAGE, width=width, theme=theme)
+def test_it_opens_with_the_merges_of_a_name(visit: Visitor, width: int, theme: str):
+    visited = visit(PAGE, width=width, theme=theme, reduced_motion=True)
     panel = open_applet(visited, "tokenizer")
-    expect(panel.locator(".chip small").first).to_be_hidden()
-    panel.get_by_label("Show the ids").check()
-    assert counts_of(panel) == counts_in_python(START)
+    assert ladder_of(panel) == merged(START)
+    assert texts_of(panel, "BPE") == chips_in_python("bpe", START)
+    assert axe_complaints(visited.page, "pt-tokenizer") == []
+    assert visited.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize(("width", "theme"), SIZES_AND_THEMES)
+def test_a_sentence_in_all_tokenisers(visit: Visitor, width: int, theme: str):
+    visited = visit(PAGE, width=width, theme=theme, reduced_motion=True)
+    panel = open_all(visited)
+    panel.get_by_role("group", name="Tokens of BPE").locator(".chip").nth(5).click()
+    assert counts_of(panel) == counts_in_python(SENTENCE)
     for title, name in (("BPE", "bpe"), ("Unigram", "unigram")):
-        expected = [chip.replace("[UNK]|", "ë|[UNK] ") for chip in chips_in_python(name, START)]
+        expected = [chip.replace("[UNK]|", "ë|[UNK] ") for chip in chips_in_python(name, SENTENCE)]
         assert texts_of(panel, title) == expected
-    expected = chips_in_python("wordpiece", START)
+    expected = chips_in_python("wordpiece", SENTENCE)
     assert texts_of(panel, "WordPiece") == [
         chip.replace("[UNK]|", "Zoë|[UNK] ") for chip in expected
     ]
-    expect(panel.locator(WORD)).to_have_text("How “␣unhappiness” is cut")
     assert panel.locator(".chip.unknown").count() == 4
     assert axe_complaints(visited.page, "pt-tokenizer") == []
     assert visited.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
     assert panel.evaluate(TABLES_FIT)
 
 
-def test_the_merges_can_be_followed_by_mouse(visit: Visitor):
+def test_no_merge_crosses_from_one_name_to_the_next(visit: Visitor):
+    panel = open_all(visit(PAGE, reduced_motion=True), "Ada Lovelace")
+    rows = merged("Ada", " Lovelace")
+    assert ladder_of(panel) == rows
+    assert rows[-1] == tokenizer("bpe").split("Ada Lovelace")
+    notes = panel.locator(".rung-note").all_inner_texts()
+    assert notes[0] == "characters"
+    ranks = [int(re.sub(r"\D", "", note)) for note in notes[1:]]
+    assert ranks == sorted(ranks)
+
+
+def test_of_a_longer_text_the_chosen_word_is_merged(visit: Visitor):
+    panel = open_all(visit(PAGE, reduced_motion=True))
+    panel.get_by_role("group", name="Tokens of WordPiece").locator(".chip").nth(1).click()
+    assert ladder_of(panel) == merged(" seaman")
+
+
+def test_the_merges_are_shown_one_after_another(visit: Visitor):
     panel = open_applet(visit(PAGE), "tokenizer")
-    steps = panel.locator(".thirds .steps").first
-    onward = panel.get_by_role("button", name="Next merge")
-    n_merges = len("_unhappiness") - len(tokenizer("bpe").split(" unhappiness"))
-    for step in range(n_merges):
-        expect(steps.get_by_role("status")).to_contain_text(f"{step} of {n_merges} merges done.")
-        onward.click()
-    pieces = steps.locator(".piece").all_inner_texts()
-    assert [one.strip().replace("␣", " ") for one in pieces] == tokenizer("bpe").split(
-        " unhappiness"
+    last = panel.locator(".rung").last
+    expect(last).to_be_visible(timeout=10_000)
+    panel.get_by_role("button", name="Watch the merges again").click()
+    expect(last).to_be_hidden()
+    expect(last).to_be_visible(timeout=10_000)
+    panel.get_by_label("Your name").fill("Christopher")
+    expect(panel.locator(".rung").first).to_be_visible()
+    expect(last).to_be_hidden()
+    expect(last).to_be_visible(timeout=10_000)
+
+
+@pytest.mark.parametrize("text", ["Zoë 👩‍👩‍👧 🇩🇪", "👍🏽", "❤️", "a👨‍👩‍👧"])
+def test_no_picture_cuts_an_emoji(visit: Visitor, text: str):
+    visited = visit(PAGE, reduced_motion=True)
+    panel = open_all(visited, text)
+    signs = visited.page.evaluate(
+        "(text) => [...new Intl.Segmenter('en').segment(text)].map((one) => one.segment)", text
     )
-    expect(steps.get_by_role("status")).to_contain_text("they are the tokens")
-    steps.get_by_role("button", name="Start again").click()
-    assert steps.locator(".piece").count() == len("_unhappiness")
+    pictures = [sign for sign in signs if not sign.isascii()]
+    chips = panel.get_by_role("group", name="Tokens of Characters").locator(".chip > span")
+    for shown in (ladder_of(panel)[0], chips.all_inner_texts()):
+        assert [one for one in shown if not one.replace("␣", " ").isascii()] == pictures
+    assert counts_of(panel) == counts_in_python(text)
+
+
+def test_a_long_paste_keeps_whole_characters(visit: Visitor):
+    panel = open_applet(visit(PAGE, reduced_motion=True), "tokenizer")
+    box = panel.get_by_label("Your name")
+    box.fill("👩‍👩‍👧" * 1_000)
+    kept = box.input_value()
+    assert kept == "👩‍👩‍👧" * (300 // 8)
+    box.fill("a" * 5_000)
+    assert box.input_value() == "a" * 300
+    assert len(panel.locator(".rung-note").all()) <= 10
 
 
 def test_a_pressed_token_chooses_its_word_in_every_row(visit: Visitor):
-    panel = open_applet(visit(PAGE), "tokenizer")
+    panel = open_all(visit(PAGE, reduced_motion=True))
     panel.get_by_role("group", name="Tokens of WordPiece").locator(".chip").nth(1).click()
     expect(panel.locator(WORD)).to_have_text("How “␣seaman” is cut")
     pressed = panel.locator(".chip[aria-pressed=true] > span:first-child").all_inner_texts()
     assert "".join(pressed) == "␣seamansea##man␣seaman␣seaman"
     log_probs = dict(tokenizer("unigram").to_dict()["model"]["vocab"])
     score = sum(log_probs[piece] for piece in tokenizer("unigram").split(" seaman"))
-    likeliest = panel.locator(".thirds .steps").last
+    likeliest = panel.locator(".columns .steps").last
     expect(likeliest).to_contain_text(f"Best: {score:.2f}".replace("-", "−"))
     found = re.search(r"Runner-up: −([\d.]+)", likeliest.inner_text())
     ratio = re.search(r"([\d.,]+) times as likely", likeliest.inner_text())
@@ -283,46 +368,46 @@ def test_a_pressed_token_chooses_its_word_in_every_row(visit: Visitor):
 
 
 def test_a_text_of_ones_own_by_keyboard_alone(visit: Visitor):
-    visited = visit(PAGE)
+    visited = visit(PAGE, reduced_motion=True)
     panel = open_applet(visited, "tokenizer", by_keyboard=True)
     keyboard = visited.page.keyboard
     keyboard.press("Control+a")
     keyboard.type("O melancholy 日本")
+    assert ladder_of(panel) == merged("O", " melancholy", " 日本")
+    for _ in range(2):  # ready texts, the ladder that scrolls
+        keyboard.press("Tab")
+    keyboard.press("Tab")
+    assert focused_text(visited.page).startswith("capital O, ")
+    for _ in range(4):  # the button, the slider, the button, the other tokenisers
+        keyboard.press("Tab")
+    keyboard.press("Enter")
     assert counts_of(panel) == counts_in_python("O melancholy 日本")
     expect(panel.locator(WORD)).to_have_text("How “␣日本” is cut")
-    expect(panel.locator(".thirds")).to_contain_text("the whole word becomes [UNK]")
-    for _ in range(2):
-        keyboard.press("Tab")
-    assert focused_text(visited.page).startswith("capital O, ")
+    expect(panel.locator(".columns")).to_contain_text("the whole word becomes [UNK]")
+    keyboard.press("Tab")
     keyboard.press("ArrowRight")
     keyboard.press("Enter")
     expect(panel.locator(WORD)).to_have_text("How “␣melancholy” is cut")
     expect(panel.locator(".heard")).to_have_text(
         re.compile(r"^BPE \d+ · WordPiece \d+ · Unigram \d+ · Characters 15 tokens$")
     )
-    for _ in range(6):  # slider, button, three rows of tokens, merges
-        keyboard.press("Tab")
-    assert "Merges done" in panel.locator(".thirds label").first.inner_text()
-    keyboard.press("ArrowRight")
-    expect(panel.locator(".thirds [role=status]")).to_contain_text("1 of ")
 
 
 def test_bytes_write_everything(visit: Visitor):
-    panel = open_applet(visit(PAGE), "tokenizer")
+    panel = open_all(visit(PAGE, reduced_motion=True))
     panel.get_by_label("Ready texts").select_option(label="Chinese")
-    text = panel.get_by_label("Your text").input_value()
+    text = panel.get_by_label("Your name").input_value()
     assert counts_of(panel)[-1] == ["Characters", len(text), "–", "–", len(text)]
     panel.get_by_label("Plain units").select_option("bytes")
     encoded = text.encode()
     ratio = pytest.approx(len(text) / len(encoded), abs=0.0051)
     assert counts_of(panel)[-1] == ["Bytes", len(encoded), ratio, 1, 0]
-    panel.get_by_label("Show the ids").check()
     assert texts_of(panel, "Bytes") == [f"\\x{one:x}|{one}" for one in encoded]
 
 
 def test_unknown_tokens_are_no_compression(visit: Visitor):
-    panel = open_applet(visit(PAGE), "tokenizer")
-    box = panel.get_by_label("Your text")
+    panel = open_all(visit(PAGE, reduced_motion=True))
+    box = panel.get_by_label("Your name")
     box.fill("παρακαλώ θέλω")
     rows = {row[0]: row for row in counts_of(panel)}
     assert rows["WordPiece"] == ["WordPiece", 2, "–", "–", len("παρακαλώθέλω")]
@@ -332,10 +417,10 @@ def test_unknown_tokens_are_no_compression(visit: Visitor):
 
 
 def test_long_texts_show_whole_rows_and_a_button_for_the_rest(visit: Visitor):
-    visited = visit(PAGE, width=390)
-    panel = open_applet(visited, "tokenizer")
+    visited = visit(PAGE, width=390, reduced_motion=True)
+    panel = open_all(visited)
     text = "the quick brown fox " * 300
-    box = panel.get_by_label("Your text")
+    box = panel.get_by_label("Your name")
     box.fill(text)
     row = panel.get_by_role("group", name="Tokens of Characters")
     cut = """(row) => { const bottom = row.getBoundingClientRect().bottom;
@@ -352,20 +437,20 @@ def test_long_texts_show_whole_rows_and_a_button_for_the_rest(visit: Visitor):
 
 
 def test_a_smaller_vocabulary_uses_the_first_merges_alone(visit: Visitor):
-    panel = open_applet(visit(PAGE), "tokenizer")
+    panel = open_all(visit(PAGE, reduced_motion=True))
     size = panel.get_by_role("slider", name="BPE’s vocabulary")
     row = panel.get_by_role("group", name="Tokens of BPE")
     size.fill("0")
     shown = [one.replace("␣", " ") for one in row.locator(".chip > span").all_inner_texts()]
-    assert shown == list(START), "without a merge, characters are left"
+    assert shown == list(SENTENCE), "without a merge, characters are left"
     model = tokenizer("bpe").to_dict()["model"]
     counts = []
     for stop in (0, 6, 12, 18, 24):
         size.fill(str(stop))
         n_merges = round(len(model["merges"]) ** (stop / 24)) if stop else 0
-        n_ids = len(model["vocab"]) - len(model["merges"]) + n_merges
+        n_ids = tokenizer("bpe").vocab_size - len(model["merges"]) + n_merges
         expect(size).to_have_attribute("aria-valuetext", f"{n_ids:,} tokens")
-        expected = library("bpe", n_merges).encode(START, add_special_tokens=False)
+        expected = library("bpe", n_merges).encode(SENTENCE, add_special_tokens=False)
         counts.append(row.locator(".chip").count())
         assert counts[-1] == len(expected.ids)
     assert counts == sorted(counts, reverse=True)
@@ -378,24 +463,24 @@ def test_a_smaller_vocabulary_uses_the_first_merges_alone(visit: Visitor):
 
 
 def test_typing_leaves_the_name_of_no_ready_text(visit: Visitor):
-    panel = open_applet(visit(PAGE), "tokenizer")
-    panel.get_by_label("Your text").fill("mine")
+    panel = open_all(visit(PAGE, reduced_motion=True))
+    panel.get_by_label("Your name").fill("mine")
     ready = panel.get_by_label("Ready texts")
     assert ready.evaluate("(one) => one.selectedOptions[0].text") == "your own"
 
 
 @pytest.mark.parametrize("name", ["German", "Greek", "Numbers", "Emoji", "Code"])
 def test_the_ready_texts(name: str, visit: Visitor):
-    panel = open_applet(visit(PAGE), "tokenizer")
+    panel = open_all(visit(PAGE, reduced_motion=True))
     panel.get_by_label("Ready texts").select_option(label=name)
-    text = panel.get_by_label("Your text").input_value()
+    text = panel.get_by_label("Your name").input_value()
     assert counts_of(panel) == counts_in_python(text)
 
 
 def test_an_empty_text_and_invisible_characters(visit: Visitor):
-    visited = visit(PAGE)
-    panel = open_applet(visited, "tokenizer")
-    box = panel.get_by_label("Your text")
+    visited = visit(PAGE, reduced_motion=True)
+    panel = open_all(visited)
+    box = panel.get_by_label("Your name")
     box.fill("")
     assert {row[1] for row in counts_of(panel)} == {0}
     expect(panel.locator(WORD)).to_have_count(0)
@@ -422,8 +507,8 @@ def test_a_missing_file_gives_the_message(visit: Visitor):
     expect_message_without(visit, PAGE, "tokenizer", "**/plays_unigram.json*")
 
 
-def test_without_scripts_the_table_stays(visit: Visitor):
+def test_without_scripts_the_merges_stay(visit: Visitor):
     applet = find(visit(PAGE, javascript=False), "tokenizer")
-    expect(applet.locator("table")).to_contain_text("unkindness")
-    expect(applet.get_by_text("Seven strings, cut by two")).to_be_visible()
+    expect(applet.locator("pre")).to_contain_text("The od ore")
+    expect(applet.get_by_text("A name, merged step by step")).to_be_visible()
     expect(applet.locator("button")).to_have_count(0)

@@ -170,7 +170,7 @@ def quiz_tok_seam() -> str:
     ledger = {"tea": 6, "team": 3, "steam": 4, "seat": 2, "quay": 1}
     pages = [word for word, count in ledger.items() for _ in range(count)]
     toy = train_subwords(pages, "bpe", vocab_size=8 + 4, alphabet="", specials=())
-    return " · ".join(toy.split("seam"))
+    return " · ".join(toy.split("seams"))
 
 
 def quiz_tok_bits() -> str:

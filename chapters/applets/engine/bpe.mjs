@@ -25,11 +25,6 @@ export class BPE {
     this.nUsed = merges.length;
   }
 
-  /** Number of ids with the merges that are used. */
-  get size() {
-    return this.ids.size - this.nMerges + this.nUsed;
-  }
-
   /**
    * Cut a word.
    * @param {string} word

@@ -1,5 +1,52 @@
 // SPDX-License-Identifier: MIT
-/** The two vocabularies that need no thought: characters, and the bytes of UTF-8. */
+/** The two vocabularies that need no thought, characters and the bytes of UTF-8; and what a reader sees as one. */
+
+/**
+ * Split a text into what a reader sees as one character: an emoji of several code points is one.
+ * @param {string} text
+ * @returns {string[]}
+ */
+export function graphemes(text) {
+  if (!Intl.Segmenter) return Array.from(text);
+  return Array.from(new Intl.Segmenter("en").segment(text), ({ segment }) => segment);
+}
+
+/**
+ * Keep the beginning of a text, and cut no character that a reader sees as one.
+ * @param {string} text
+ * @param {number} longest In UTF-16 units.
+ * @returns {string}
+ */
+export function beginning(text, longest) {
+  if (text.length <= longest) return text;
+  let kept = "";
+  for (const character of graphemes(text.slice(0, longest + 64))) {
+    if (kept.length + character.length > longest) break;
+    kept += character;
+  }
+  return kept;
+}
+
+/**
+ * Join unknown tokens that are parts of one visible character, so that no picture cuts an emoji.
+ * @param {{text: string, start: number, isUnknown: boolean}[]} tokens In the order of the text.
+ * @param {string} text The text that was cut.
+ * @returns {object[]} The tokens, each with `count`, the number of tokens that it stands for.
+ */
+export function uncut(tokens, text) {
+  const owner = graphemes(text).flatMap((one, i) => Array(one.length).fill(i));
+  const joined = [];
+  for (const token of tokens) {
+    const last = joined.at(-1);
+    if (last?.isUnknown && token.isUnknown && owner[last.start] === owner[token.start]) {
+      last.text += token.text;
+      last.count += 1;
+    } else {
+      joined.push({ ...token, count: 1 });
+    }
+  }
+  return joined;
+}
 
 /**
  * Cut a text into characters.

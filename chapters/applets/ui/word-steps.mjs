@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/** How one word is cut: BPE merge by merge, WordPiece try by try, unigram against its runner-up. */
-import { button, h, slider } from "./controls.mjs";
+/** How one word is cut: by WordPiece try by try, by unigram against its runner-up. */
+import { h } from "./controls.mjs";
 import { pieceRow, seen } from "./token-chips.mjs";
 
 const MOST_SHOWN = 4;
@@ -13,54 +13,7 @@ export const STEP_STYLE = `
 .piece { border: 1px solid var(--pst-color-text-muted); border-radius: .3rem; display: inline-grid;
   justify-items: center; padding: .05rem .3rem; white-space: pre; }
 .piece small { font-size: .75em; font-variant-numeric: tabular-nums; }
-.piece.marked { border: 2px solid var(--pst-color-primary); }
 `;
-
-/**
- * A stepper through the merges of a word.
- * @param {import("../engine/bpe.mjs").BPE} algorithm
- * @param {string} word
- * @param {number} [start] The number of merges that are done at first.
- * @returns {HTMLElement}
- */
-export function mergeSteps(algorithm, word, start = 0) {
-  const states = algorithm.states(word);
-  const last = states.length - 1;
-  const shown = h("div", { class: "steps" });
-  const news = h("p", { role: "status" });
-  const show = (step) => {
-    const { symbols, offers } = states[step];
-    const [next] = offers;
-    shown.replaceChildren(
-      pieceRow(symbols, [], (i) => next && (i === next.at || i === next.at + 1)),
-      offerList(symbols, offers));
-    news.textContent = next
-      ? `${step} of ${last} merges done. Next: ${pair(symbols, next.at)}, the earliest on offer.`
-      : `${last} of ${last} merges done. No merge joins two of these: they are the tokens.`;
-    onward.textContent = next || !last ? "Next merge" : "Start again";
-  };
-  const range = { min: 0, max: last, step: 1, value: Math.min(start, last) };
-  const steps = slider("Merges done", range, show);
-  const onward = button("Next merge", () => {
-    steps.control.value = (Number(steps.control.value) + 1) % (last + 1);
-    steps.control.dispatchEvent(new Event("input"));
-  });
-  show(range.value);
-  const controls = last ? [h("div", { class: "row" }, steps, onward)] : [];
-  return h("div", { class: "steps" }, h("h4", {}, "BPE: merge by merge"), ...controls, shown, news);
-}
-
-function offerList(symbols, offers) {
-  const items = offers.slice(0, MOST_SHOWN).map(({ at, rank }) =>
-    h("li", {}, `${pair(symbols, at)}: merge ${rank + 1}`));
-  const more = offers.length - items.length;
-  if (more > 0) items.push(h("li", {}, `and ${more} more`));
-  return h("ul", { "aria-label": "Pairs that a merge would join" }, ...items);
-}
-
-function pair(symbols, at) {
-  return `${seen(symbols[at])} + ${seen(symbols[at + 1])}`;
-}
 
 /**
  * The tries of the longest match.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 3: merges, a sum over cuts, unknowns, doubles, sentences that fit."""
+"""Checkers of chapter 3: merges, a tokeniser, spaces, unknowns, languages, a sum over cuts."""
 
-import json
+import re
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers, Words
 from pretrain_book.exercises.grader import Checker, Part, single_answer
 from pretrain_book.exercises.predicates import Mistake, Predicate, acts_like, equals, near
-from pretrain_lab.paths import data_file
 
 LEDGER = {"tea": 6, "team": 3, "steam": 4, "seat": 2, "quay": 1}
 STRANGE = ("Zoë", "naïve", "日本", "😀")
@@ -23,10 +22,18 @@ CUTS: tuple[tuple[Any, ...], ...] = (
     ("ba", {"a": 0.6, "ab": 0.4}),
 )
 """Words and pieces with their probabilities; the last word has no cut."""
-WINDOW, ENGLISH_TOKENS = 1024, 13
-"""GPT-2's window, and the tokens of the English sentence in SmolLM2's vocabulary."""
-ENGLISH = "Good morning, I would like a cup of tea, please."
-LANGUAGES = ("English", "German", "French", "Turkish", "Greek", "Russian", "Hindi", "Chinese")
+PATTERN = r" ?[A-Za-z]+| ?[^\sA-Za-z]+|\s"
+ENCODED: tuple[tuple[Any, ...], ...] = (
+    ("a tea", [("e", "a"), ("t", "ea"), (" ", "tea")], [" ", "a", "e", "t", "ea", "tea", " tea"]),
+    ("a a", [("a", " ")], [" ", "a", "a "]),
+    ("seam", [("e", "a"), ("t", "ea"), ("tea", "m")], [*"aemst", "ea", "tea", "team"]),
+    ("steam", [("s", "t"), ("e", "a"), ("t", "ea")], [*"aemst", "st", "ea", "tea"]),
+    ("abc", [("b", "c"), ("a", "b")], [*"abc", "bc", "ab"]),
+)
+"""Texts, merges and vocabularies."""
+LANGUAGES = ("English", "German", "Greek")
+TOKENS, SPLIT, BYTES = (13, 21, 44), (10, 9, 7), (48, 52, 85)
+"""SmolLM2's tokens, words and bytes of the three sentences."""
 
 
 def merge() -> Checker:
@@ -76,7 +83,7 @@ def merge() -> Checker:
         "ex-tok-merge",
         "warm-up",
         {"tied": tied, "count": count, "merges": five},
-        "One more word moved a merge forward: a vocabulary is the history of its text.",
+        "One more word in the text, and the merges come in another order.",
     )
 
 
@@ -139,80 +146,105 @@ def unknown() -> Checker:
             "no play has this word, so a vocabulary of their words lacks it.",
         ),
         default_hint="per text: which characters, or whole words, does the vocabulary lack?",
-        explanation="One [UNK] may hide a character or a whole word: counting them says nothing.",
+        explanation="One [UNK] may hide a character or a whole word, so their number says little.",
     )
 
 
-def blank() -> Checker:
-    """Count tokens that differ by a leading blank, or by capitals too."""
-    content = json.loads(data_file("tokenizers", "plays_bpe.json").read_text(encoding="utf-8"))
-    lettered = [token for token in content["model"]["vocab"] if token.strip().isalpha()]
-    stems = Counter(token.strip() for token in lettered)
-    lower = {token.lower() for token in stems}
-    n_blank, n_case = len(lettered) - len(stems), len(lettered) - len(lower)
-    members = sum(n for n in stems.values() if n > 1)
-    blank_part = Part(
-        Number("tokens", whole=True),
-        equals(n_blank),
-        (
-            Mistake(
-                equals(members),
-                "that counts both of each pair; the first of them repeats nothing.",
-            ),
-            Mistake(equals(len(stems)), "that is how many different strings are left."),
-            Mistake(equals(len(lettered)), "those are all tokens of letters."),
+def own() -> Checker:
+    """Encode a text with given merges and a given vocabulary."""
+    return single_answer(
+        "ex-tok-own",
+        "experiment",
+        Function("encode(text, merges, tokens)", ENCODED, Numbers((None,), "ids")),
+        acts_like(_encode, ENCODED),
+        Mistake(
+            acts_like(lambda t, m, v: _encode(t, m, v, pattern="(?s).+"), ENCODED),
+            "the merges cross from one piece to the next. Cut with the pattern first.",
         ),
-        "take all tokens of letters, drop the blank, and compare the two numbers.",
+        Mistake(
+            acts_like(lambda text, _, tokens: _encode(text, [], tokens), ENCODED),
+            "those are single characters; no merge was applied.",
+        ),
+        Mistake(
+            acts_like(_longest, ENCODED),
+            "that takes the longest token from the left. Apply the merges, in their order.",
+        ),
+        default_hint="cut, then apply the merges to each piece in their order, then look up.",
+        explanation="With the list of tokens, the ids give the text back.",
     )
-    case_part = Part(
-        Number("tokens", whole=True),
-        equals(n_case),
+
+
+def space() -> Checker:
+    """Merge across spaces, and count the tokens of a word with and without one."""
+    merges = _merges({"the tea": 6, "the team": 3, "the steam": 4}, 8)
+    place = next(i for i, token in enumerate(merges) if " " in token.strip())
+    merge_part = Part(
+        Number("place of the merge", whole=True),
+        equals(place + 1),
         (
-            Mistake(
-                equals(n_case - n_blank),
-                "that is what capitals add; count blank and capitals together.",
-            ),
-            Mistake(equals(len(lower)), "that is how many different strings are left."),
-            Mistake(equals(n_blank), "capitals add some more."),
+            Mistake(equals(place), "the first merge is number 1."),
+            Mistake(equals(3), "that token ends with a space; no letter is behind it."),
         ),
-        "drop the blank first, then the capitals, and compare with all tokens of letters.",
+        "print all merges with visible, and look for letters on both sides of a space.",
+    )
+    token_part = Part(
+        Words(1, "token, such as ['ea']"),
+        equals((merges[place],)),
+        (Mistake(equals(("the ",)), "its space stands at the end, with no letter behind it."),),
+        "it is what the merge of your first answer makes, spaces included.",
+    )
+    lengths = Part(
+        Numbers((4,), "tokens"),
+        near(np.array([2.0, 1.0, 2.0, 2.0])),
+        (
+            Mistake(near(np.ones(4)), "only the most frequent form is one token."),
+            Mistake(
+                near(np.array([1.0, 1.0, 2.0, 2.0])),
+                "a small letter and no space in front: how often does that come?",
+            ),
+        ),
+        "ask book.split for each of the four.",
     )
     return Checker(
-        "ex-tok-blank",
+        "ex-tok-space",
         "experiment",
-        {"blank": blank_part, "blank and case": case_part},
-        "A quarter of these tokens are doubles, and each must learn its meaning by itself.",
+        {"merge": merge_part, "token": token_part, "lengths": lengths},
+        "Where a space belongs is a decision, and the vocabulary shows it.",
     )
 
 
 def fair() -> Checker:
-    """Fill a window with sentences, by tokens and by bytes."""
-    fit, by_bytes = WINDOW // ENGLISH_TOKENS, WINDOW // len(ENGLISH.encode())
-    english = Part(
-        Number("sentences", whole=True),
-        equals(fit),
+    """Compare three languages by tokens and by bytes."""
+    right = np.array(TOKENS) / np.array(SPLIT)
+    ratios = Part(
+        Numbers((3,), "tokens per word"),
+        near(right, rel=0.005),
         (
-            Mistake(equals(fit + 1), "the last of these sentences would be cut off; round down."),
-            Mistake(equals(by_bytes), "that is by bytes; count tokens here."),
-            Mistake(equals(ENGLISH_TOKENS), "that is the length of one sentence, in tokens."),
+            Mistake(near(1 / right, rel=0.005), "those are words per token."),
+            Mistake(near(np.array(TOKENS)), "those are tokens; divide by the words."),
         ),
-        "divide the window by the tokens of the English sentence.",
+        "divide the tokens of each sentence by its words.",
     )
-    wrong_first = (
-        Mistake(equals("English"), "by tokens, yes. By bytes, characters that say much win."),
-        Mistake(equals("Hindi"), "its letters take three bytes each. Which end of the list is it?"),
+    longest = Part(
+        Choice(LANGUAGES),
+        equals("Greek"),
+        (Mistake(equals("German"), "ä takes two bytes, but only ä."),),
+        "count bytes, not letters.",
     )
-    wrong_last = (
-        Mistake(equals("Chinese"), "three bytes a character, but how many characters?"),
-        Mistake(equals("Greek", "Russian"), "close: two bytes a letter. One script takes more."),
+    times = Part(
+        Number("times"),
+        near(BYTES[2] / BYTES[0], rel=0.01),
+        (
+            Mistake(near(BYTES[0] / BYTES[2], rel=0.01), "the other way round."),
+            Mistake(near(TOKENS[2] / TOKENS[0], rel=0.01), "those are tokens; count bytes."),
+        ),
+        "divide its bytes by those of the English sentence.",
     )
-    first = Part(Choice(LANGUAGES), equals("Chinese"), wrong_first, "count bytes, not letters.")
-    last = Part(Choice(LANGUAGES), equals("Hindi"), wrong_last, "which letters take most bytes?")
     return Checker(
         "ex-tok-fair",
         "extension",
-        {"English by tokens": english, "first by bytes": first, "last by bytes": last},
-        "Neither count is neutral: one was trained, the other decided by UTF-8.",
+        {"tokens per word": ratios, "longest": longest, "times": times},
+        "Tokens depend on the training text of a vocabulary, bytes on UTF-8.",
     )
 
 
@@ -224,11 +256,45 @@ def _merges(counts: dict[str, int], n_merges: int) -> tuple[str, ...]:
         for word, pieces in spelled.items():
             for pair in pairwise(pieces):
                 pairs[pair] += counts[word]
-        left, right = max(pairs, key=pairs.__getitem__)
-        found.append(left + right)
+        best = max(pairs, key=pairs.__getitem__)
+        found.append("".join(best))
         for word, pieces in spelled.items():
-            spelled[word] = " ".join(pieces).replace(f"{left} {right}", left + right).split(" ")
+            spelled[word] = _joined(pieces, best)
     return tuple(found)
+
+
+def _joined(symbols: list[str], pair: tuple[str, str]) -> list[str]:
+    """Write each occurrence of a pair as one symbol."""
+    merged: list[str] = []
+    for symbol in symbols:
+        if merged and (merged[-1], symbol) == pair:
+            merged[-1] += symbol
+        else:
+            merged.append(symbol)
+    return merged
+
+
+def _encode(
+    text: str, merges: list[tuple[str, str]], tokens: list[str], pattern: str = PATTERN
+) -> list[float]:
+    """Cut a text, apply the merges in their order, and look up places."""
+    ids: list[float] = []
+    for piece in re.findall(pattern, text):
+        symbols = list(piece)
+        for pair in merges:
+            symbols = _joined(symbols, pair)
+        ids += [tokens.index(symbol) for symbol in symbols]
+    return ids
+
+
+def _longest(text: str, _: object, tokens: list[str]) -> list[float]:
+    """Take the longest token from the left."""
+    ids: list[float] = []
+    while text:
+        best = max((token for token in tokens if text.startswith(token)), key=len)
+        ids.append(tokens.index(best))
+        text = text[len(best) :]
+    return ids
 
 
 def _total(word: str, probs: dict[str, float], choose: Any = sum) -> float:
@@ -246,8 +312,9 @@ def _cell(rows: Any, columns: Any, test: Any) -> Predicate:
 
 CHECKERS = {
     "ex-tok-merge": merge,
-    "ex-tok-sum": total,
+    "ex-tok-own": own,
+    "ex-tok-space": space,
     "ex-tok-unknown": unknown,
-    "ex-tok-blank": blank,
     "ex-tok-fair": fair,
+    "ex-tok-sum": total,
 }

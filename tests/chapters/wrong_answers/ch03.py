@@ -2,6 +2,7 @@
 """Answers to the exercises of chapter 3."""
 
 import math
+import re
 from itertools import product
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from wrong_answers import Planted, but
 
 MERGE = {"tied": ["eat", "sea"], "count": 2, "merges": ["ea", "tea", "team", "sea", "steam"]}
-BLANK = {"blank": 291, "blank and case": 719}
-FAIR = {"English by tokens": 78, "first by bytes": "Chinese", "last by bytes": "Hindi"}
+SPACE = {"merge": 6, "token": ["the tea"], "lengths": [2, 1, 2, 2]}
+FAIR = {"tokens per word": [1.3, 2.33, 6.29], "longest": "Greek", "times": 1.77}
 UNKNOWN = [[1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [1, 1, 2, 0, 0], [1, 1, 1, 1, 0]]
 
 
@@ -37,6 +38,43 @@ def spoiled(*changes):
     for row, column, value in changes:
         table[row, column] = value
     return table
+
+
+def encoded(text, merges, tokens):
+    """Merge inside the pieces, one merge and one place at a time, and look up places."""
+    ids = []
+    for piece in re.findall(r" ?[A-Za-z]+|\s", text):
+        parts = list(piece)
+        for left, right in merges:
+            at = 0
+            while at + 1 < len(parts):
+                if parts[at] == left and parts[at + 1] == right:
+                    parts[at : at + 2] = [left + right]
+                at += 1
+        ids += [tokens.index(part) for part in parts]
+    return ids
+
+
+def across(text, merges, tokens):
+    """Merge without the first cut."""
+    parts = list(text)
+    for left, right in merges:
+        at = 0
+        while at + 1 < len(parts):
+            if parts[at] == left and parts[at + 1] == right:
+                parts[at : at + 2] = [left + right]
+            at += 1
+    return [tokens.index(part) for part in parts]
+
+
+def longest(text, merges, tokens):
+    """Take the longest token from the left."""
+    ids = []
+    while text:
+        best = max((one for one in tokens if text.startswith(one)), key=len)
+        ids.append(tokens.index(best))
+        text = text.removeprefix(best)
+    return ids
 
 
 PLANTED = {
@@ -86,33 +124,41 @@ PLANTED = {
         ),
         (np.array(UNKNOWN),),
     ),
-    "ex-tok-blank": Planted(
-        BLANK,
+    "ex-tok-own": Planted(
+        encoded,
         (
-            (but(BLANK, blank=582), "both of each pair"),
-            (but(BLANK, blank=2_586), "different strings"),
-            (but(BLANK, blank=2_877), "all tokens of letters"),
-            (but(BLANK, blank=300), "drop the blank, and compare"),
-            (but(BLANK, blank_and_case=428), "what capitals add"),
-            (but(BLANK, blank_and_case=2_158), "different strings"),
-            (but(BLANK, blank_and_case=291), "add some more"),
-            (but(BLANK, blank_and_case=700), "drop the blank first"),
+            (across, "cross from one piece"),
+            (lambda text, merges, tokens: [tokens.index(c) for c in text], "no merge was applied"),
+            (longest, "longest token from the left"),
+            (lambda text, merges, tokens: [0] * len(text), "in their order"),
+            (lambda text, merges, tokens: text, "should return something else"),
+        ),
+    ),
+    "ex-tok-space": Planted(
+        SPACE,
+        (
+            (but(SPACE, merge=5), "number 1"),
+            (but(SPACE, merge=3), "ends with a space"),
+            (but(SPACE, merge=9), "both sides of a space"),
+            (but(SPACE, token=["the "]), "stands at the end"),
+            (but(SPACE, token=["tea"]), "spaces included"),
+            (but(SPACE, lengths=[1, 1, 1, 1]), "most frequent form"),
+            (but(SPACE, lengths=[1, 1, 2, 2]), "how often does that come"),
+            (but(SPACE, lengths=[4, 4, 4, 4]), "ask book.split"),
         ),
     ),
     "ex-tok-fair": Planted(
         FAIR,
         (
-            (but(FAIR, English_by_tokens=79), "round down"),
-            (but(FAIR, English_by_tokens=21), "by bytes"),
-            (but(FAIR, English_by_tokens=13), "one sentence"),
-            (but(FAIR, English_by_tokens=1_024), "divide the window"),
-            (but(FAIR, English_by_tokens=78.8), "expected one whole number (sentences), got 78.8"),
-            (but(FAIR, first_by_bytes="English"), "say much"),
-            (but(FAIR, first_by_bytes="Hindi"), "three bytes each"),
-            (but(FAIR, first_by_bytes="Turkish"), "count bytes"),
-            (but(FAIR, last_by_bytes="Chinese"), "how many characters"),
-            (but(FAIR, last_by_bytes="Greek"), "two bytes a letter"),
-            (but(FAIR, last_by_bytes="German"), "most bytes"),
+            (but(FAIR, tokens_per_word=[0.769, 0.4286, 0.159]), "words per token"),
+            (but(FAIR, tokens_per_word=[13, 21, 44]), "divide by the words"),
+            (but(FAIR, tokens_per_word=[1, 1, 1]), "tokens of each sentence"),
+            (but(FAIR, longest="German"), "two bytes"),
+            (but(FAIR, longest="English"), "not letters"),
+            (but(FAIR, times=0.565), "other way round"),
+            (but(FAIR, times=3.385), "count bytes"),
+            (but(FAIR, times=2), "divide its bytes"),
         ),
+        (but(FAIR, tokens_per_word=(1.3, 2.333, 6.286), times=85 / 48),),
     ),
 }
