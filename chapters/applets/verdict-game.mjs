@@ -12,7 +12,7 @@ const NAMES = ["Pan", "Praise"]; // by label
 
 class VerdictGame extends Applet {
   static offer = "Praise or pan? You against three models";
-  static room = [330, 400];
+  static room = [210, 230];
 
   async build(panel) {
     this.data = await getJson("verdicts.json");
