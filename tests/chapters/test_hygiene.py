@@ -72,3 +72,48 @@ def test_what_a_sub_page_brings_from_its_lesson_is_the_lessons(path: Path):
     assert {name: mine[name] for name in mine.keys() & theirs.keys()} == {
         name: theirs[name] for name in mine.keys() & theirs.keys()
     }
+
+
+def names_of(source: str) -> tuple[set[str], set[str]]:
+    """List the names that a cell gives a value, and those that it reads."""
+    given, read = set(), set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name):
+            (given if isinstance(node.ctx, ast.Store) else read).add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            given.add(node.name)
+        elif isinstance(node, ast.arg):
+            given.add(node.arg)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            given |= {(one.asname or one.name).split(".")[0] for one in node.names}
+    return given, read
+
+
+def needs_a_proof(cells: list[tuple[str, bool]]) -> set[str]:
+    """List what the cells read that only a proof defines, which no reader's notebook holds."""
+    own: set[str] = set()
+    of_proofs: set[str] = set()
+    needed: set[str] = set()
+    for source, is_proof in cells:
+        given, read = names_of(source)
+        if is_proof:
+            of_proofs |= given - own
+        else:
+            needed |= (read - given - own) & of_proofs
+            own |= given
+    return needed
+
+
+def test_what_only_a_proof_defines_is_found():
+    assert needs_a_proof([("a = 1", False), ("b = a", True), ("print(a)", False)]) == set()
+    assert needs_a_proof([("b = 1", True), ("print(b)", False)]) == {"b"}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_readers_notebook_needs_no_proof(path: Path):
+    cells = [
+        (cell.source, "remove-cell" in cell.metadata.get("tags", []))
+        for cell in store.read_notebook(path).cells
+        if cell.cell_type == "code"
+    ]
+    assert needs_a_proof(cells) == set()

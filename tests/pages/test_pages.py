@@ -41,7 +41,9 @@ class TestBuild:
     def test_figures_carry_the_number_of_their_chapter(self, html: Path):
         for name in pages.built_pages(html):
             chapter = Path(name).name.split("_")[0]
-            opening = f"Figure {int(chapter)}." if chapter != "00" else "Figure "  # it has no number
+            opening = (
+                f"Figure {int(chapter)}." if chapter != "00" else "Figure "
+            )  # it has no number
             for number in pages.parsed(html / name).select("figcaption .caption-number"):
                 assert number.get_text().startswith(opening), name
 
