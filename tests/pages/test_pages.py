@@ -41,10 +41,9 @@ class TestBuild:
     def test_figures_carry_the_number_of_their_chapter(self, html: Path):
         for name in pages.built_pages(html):
             chapter = Path(name).name.split("_")[0]
-            opening = (
-                f"Figure {int(chapter)}." if chapter != "00" else "Figure "
-            )  # it has no number
             for number in pages.parsed(html / name).select("figcaption .caption-number"):
+                # Chapter 0 has no number: its figures count alone.
+                opening = "Figure " if chapter == "00" else f"Figure {int(chapter)}."
                 assert number.get_text().startswith(opening), name
 
 
