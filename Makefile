@@ -27,7 +27,7 @@ BOOK := $(BIN)/python -m tools.editions.scripts && $(BIN)/jupyter-book build . -
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tools/chapters/nbval_sanitize.cfg -W default -p no:cacheprovider
 LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache --no-logo
 SHARED := -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
-QUICK := -m "not slow and not network"
+QUICK := -m "not slow and not network" --timeout 300 --timeout-method thread --max-worker-restart 2
 COVERAGE := --cov --cov-report=term --cov-fail-under=95
 UNIT := tests/pretrain tests/pretrain_lab tests/pretrain_book tests/experiments
 STORED := tests/browser tests/pages tests/chapters tests/repository tests/benchmarks

@@ -81,21 +81,23 @@ def draw_query(
 def draw_flow() -> None:
     """Draw self-attention upwards, from X to the output, with a shape in every box."""
     ax = blank_sheet(WIDTH, 3.05)
+    width = r"$d_{\mathrm{head}}$"
+    scores = "scores: " + r"$QK^\top/\sqrt{d_{\mathrm{head}}}$" + "\n(T, T)"
     size, face, grey = (1.2, 0.36), tint(STYLE["gpt"].color), "#e4e4e0"
     draw_box(ax, (2.3, 0.2), (1.6, 0.36), "X\n(T, D)", face="#fff6dc")
     for x, letter in zip((0.85, 2.3, 3.75), "QKV", strict=True):
         draw_arrow(ax, (2.3, 0.38), (2.3, 0.46), (x, 0.46), (x, 0.74))
         ax.text(x + 0.07, 0.6, f"$W_{letter}$", ha="left", **TEXT)
-        draw_box(ax, (x, 0.92), size, f"{letter}\n(T, K)", face=face)
+        draw_box(ax, (x, 0.92), size, f"{letter}\n(T, {width})", face=face)
     draw_arrow(ax, (0.85, 1.1), (0.85, 1.24), (1.4, 1.24), (1.4, 1.38))
     draw_arrow(ax, (2.3, 1.1), (2.3, 1.24), (1.75, 1.24), (1.75, 1.38))
-    draw_box(ax, (1.575, 1.56), (1.9, 0.36), "scores: Q Kᵀ / √K\n(T, T)", face=grey)
+    draw_box(ax, (1.575, 1.56), (1.9, 0.36), scores, face=grey)
     draw_arrow(ax, (1.575, 1.74), (1.575, 2.04))
     ax.text(1.65, 1.88, "softmax", ha="left", **TEXT)
     draw_box(ax, (1.575, 2.22), (1.9, 0.36), "weights\n(T, T)", face=grey)
     draw_arrow(ax, (1.575, 2.4), (1.575, 2.5), (2.2, 2.5), (2.2, 2.63))
     draw_arrow(ax, (3.75, 1.1), (3.75, 2.5), (2.6, 2.5), (2.6, 2.63))
-    draw_box(ax, (2.4, 2.81), (1.9, 0.36), "output: weights · V\n(T, K)", face=face)
+    draw_box(ax, (2.4, 2.81), (1.9, 0.36), f"output: weights · V\n(T, {width})", face=face)
 
 
 def draw_clocks(n_places: int, speeds: Sequence[float]) -> None:

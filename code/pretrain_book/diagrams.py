@@ -326,11 +326,11 @@ _T5_DECODER = [
     ("text", "each next token"),
 ]
 _STACKS = {
-    "gpt": ("GPT: decoder only", "reads what came before", (_GPT,)),
+    "gpt": ("GPT-2: decoder only", "reads what came before", (_GPT,)),
     "bert": ("BERT: encoder only", "reads both sides", (_BERT,)),
     "t5": (
         "T5: encoder–decoder",
-        "reads both sides of a source, then what it wrote so far",
+        "reads a source both ways, then what it wrote",
         (_T5_ENCODER, _T5_DECODER),
     ),
 }

@@ -24,6 +24,9 @@ window.pageChecks = (() => {
     return `<${element.localName}${id}${classes ? `.${classes}` : ""}> "${text}"`;
   }
 
+  /** Wait for what may never come, such as a frame of a window that is not drawn. */
+  const soon = (promise) => Promise.race([promise, new Promise((done) => setTimeout(done, 5000))]);
+
   /** Open every fold, also of sections far away, and wait until nothing moves. */
   async function unfold() {
     for (const far of document.querySelectorAll(".can-be-far")) far.classList.remove("can-be-far");
@@ -32,9 +35,9 @@ window.pageChecks = (() => {
       if (element.matches(".toggle-hidden")) element.querySelector("button.toggle-button").click();
     }
     for (const one of document.getAnimations()) {
-      if (one.effect.getComputedTiming().endTime < Infinity) await one.finished.catch(() => {});
+      if (one.effect.getComputedTiming().endTime < Infinity) await soon(one.finished.catch(() => {}));
     }
-    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    await soon(new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     return [...elements()].filter((one) => one.matches(".toggle-hidden")).map(named);
   }
 

@@ -141,6 +141,13 @@ def test_a_page_from_a_file_may_not_ask_a_host(visit_planted: Visitor, tmp_path:
         visit_planted.close()
 
 
+def test_a_page_that_is_never_drawn_is_not_waited_for_for_ever(
+    visit_planted: Visitor, tmp_path: Path
+):
+    plant(tmp_path, "<link rel=icon href=data:,><script>requestAnimationFrame = () => 0</script>")
+    assert visit_planted("page.html").page.inner_text("#here") == "A page."
+
+
 def test_without_scripts_nothing_runs(visit_planted: Visitor, tmp_path: Path):
     plant(tmp_path, "<link rel=icon href=data:,><noscript>plain</noscript>")
     assert visit_planted("page.html", javascript=False).page.inner_text("noscript") == "plain"

@@ -192,6 +192,11 @@ def test_what_is_gone_is_named(stored: Chapters):
             call()
 
 
+def test_an_equation_is_one_formula(stored: Chapters):
+    assert "$" not in stored.equation("eq-gpt-clm")
+    assert stored.equation("eq-gpt-clm").startswith("L_")
+
+
 def test_code_is_one_definition(stored: Chapters):
     code = stored.code("04_gpt", "class GPT")
     assert code.startswith("class GPT")

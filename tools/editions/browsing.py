@@ -19,10 +19,14 @@ from tools.editions.building import find_browser
 
 NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 SETTLED = """async () => {
-  await document.fonts.ready;
-  await new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)));
+  const drawn = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
+  const settled = document.fonts.ready.then(() => new Promise(drawn));
+  await Promise.race([settled, new Promise((then) => setTimeout(then, 5000))]);
 }"""
-"""A function for an open page: it returns once its fonts are there and it is drawn."""
+"""A function for an open page: it returns once its fonts are there and it is drawn.
+
+A window that the browser does not draw would wait for ever, so it returns after five seconds.
+"""
 
 
 @contextmanager

@@ -127,7 +127,7 @@ class Chapters:
 
     def equation(self, label: str) -> str:
         """Find a displayed formula by its label and return its LaTeX."""
-        return self._text(rf"^\$\$\n(.*?)^\$\$ \({label}\)$", label).strip()
+        return self._text(rf"^\$\$\n([^$]*)^\$\$ \({label}\)$", label).strip()
 
     def table(self, label: str, n_rows: int | None = None) -> str:
         """Find a table by its label, such as ``tab-gpt-versions``: its Markdown, roles as words.
