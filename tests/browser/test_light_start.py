@@ -61,3 +61,19 @@ def test_sections_far_away_are_left_out_until_the_reader_comes_near(visit: Visit
     paragraph.scroll_into_view_if_needed()
     page.wait_for_function(f"() => ({is_drawn})(document.querySelector('#summary li'))")
     assert abs(page.evaluate("document.documentElement.scrollHeight") - height) < 20
+
+
+def test_a_figure_wider_than_the_text_is_not_cut(visit: Visitor):
+    """Sections that are left out while they are far away clip what stands out of them."""
+    page = visit("chapters/03_tokens.html", width=390).page
+    expect(page.locator("section.can-be-far:has(#fig-tok-share)")).to_have_count(1)
+    figure = page.locator("#fig-tok-share svg")
+    figure.scroll_into_view_if_needed()
+    seen = figure.evaluate(
+        """(svg) => {
+          const { left, right, top, height } = svg.getBoundingClientRect();
+          return [left + 2, right - 2].map((x) =>
+            svg.contains(document.elementFromPoint(x, top + height / 2)));
+        }"""
+    )
+    assert seen == [True, True]
