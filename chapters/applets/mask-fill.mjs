@@ -17,7 +17,7 @@ const N_GUESSES = 6;
 
 class MaskFill extends Applet {
   static offer = "Hide words of your own sentence";
-  static room = [480, 487];
+  static room = [480, 531];
 
   async build(panel) {
     const text = this.state.get("text") ?? START;
