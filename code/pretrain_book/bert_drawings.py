@@ -7,6 +7,7 @@ Leaves out: what happens inside the stack, which `pretrain_book.diagrams` draws.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.patches import Rectangle
 
@@ -39,9 +40,9 @@ def draw_two_questions(
             x = NAME + cell * (column + 0.5)
             is_new = name == "segment" and entry != segments[0]
             face = tint(color) if is_new else "white"
-            frame = {"facecolor": face, "edgecolor": INK, "linewidth": 0.8}
+            frame: dict[str, Any] = {"facecolor": face, "edgecolor": INK, "linewidth": 0.8}
             ax.add_patch(Rectangle((x - 0.46 * cell, y - ROW / 2), 0.92 * cell, ROW, **frame))
-            place = {"ha": "center", "va": "center", "color": INK}
+            place: dict[str, Any] = {"ha": "center", "va": "center", "color": INK}
             ax.text(x, y, str(entry), fontsize=_SMALLEST if len(str(entry)) < 6 else 8.5, **place)
     bottom, top = 0.2 + 2.4 * ROW + ROW / 2, 2.05
     middle = NAME + cell * n / 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 5: a BERT built, broken, and without positions; fates, gradient, spans, pairs."""
+"""Checkers of chapter 5: a BERT built, broken, without positions; gradients, spans, pairs."""
 
 from functools import partial
 from typing import Any
@@ -374,9 +374,7 @@ def build() -> Checker:
         Function("may_read(n_tokens)", sizes, Numbers((None, None))),
         acts_like(lambda n: np.ones((n, n)), sizes),
         (
-            Mistake(
-                acts_like(np.tri, sizes), "that is GPT's triangle; BERT reads both sides."
-            ),
+            Mistake(acts_like(np.tri, sizes), "that is GPT's triangle; BERT reads both sides."),
             Mistake(
                 acts_like(lambda n: 1 - np.eye(n), sizes),
                 "a token may read itself; where it is hidden, it is `[MASK]` that is read.",
@@ -420,9 +418,7 @@ def build() -> Checker:
                 "that is in bits.",
             ),
             Mistake(
-                acts_like(
-                    lambda z, i, s: _masked_loss(z, i, s, is_sum=True) / len(i), cases
-                ),
+                acts_like(lambda z, i, s: _masked_loss(z, i, s, is_sum=True) / len(i), cases),
                 "divide by the number of selected tokens, not by all.",
             ),
         ),

@@ -4,6 +4,7 @@
 from functools import partial
 
 import numpy as np
+
 from wrong_answers import Planted, but
 
 FATES = {"asked": 19_660.8, "masked": 15_728.64, "readable": 3 / 88, "true": 0.5}
