@@ -3,33 +3,36 @@
 import { placesOfParts } from "./engine/sentence.mjs";
 import { best, bits } from "./engine/sampling.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import { bars, choice, h, spoken, visible } from "./ui/controls.mjs";
+import { bars, button, choice, h, spoken, visible } from "./ui/controls.mjs";
 import { latest } from "./ui/latest.mjs";
 import { openModel } from "./ui/open-model.mjs";
 import { placesSaid, SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
 
 const WORDS = "bert_words";
 const MODELS = { [WORDS]: "words", bert_chars: "letters, small model", bert_plays: "letters, strong model" };
-const START = "Good night, my lord, and give me your hand.";
-const HIDDEN_AT_START = "hand"; // a word of START
+const START = "The film is better than the book.";
+const HIDDEN_AT_START = "better"; // a word of START
 const MOST_HIDDEN = 6;
 const N_GUESSES = 6;
 
 class MaskFill extends Applet {
   static offer = "Hide words of your own sentence";
-  static room = [480, 487];
+  static room = [480, 531];
 
   async build(panel) {
     const text = this.state.get("text") ?? START;
     this.sentence = new SentenceRow({ text, mostHidden: MOST_HIDDEN }, () => this.change());
     this.said = h("p", { role: "status" });
+    this.cover = button("Cover what follows", () => this.coverRight(!this.isCovered),
+      { "aria-pressed": String(this.state.has("covered")) });
     this.lists = h("div", { class: "columns" });
     this.message = h("p", { class: "error", role: "alert" });
     const names = Object.entries(MODELS).map(([name, what]) =>
       [name, name === WORDS ? what : `${what} (${this.more(name)} more)`]);
     this.models = choice("BERT reads", names, (name) => this.take(name), WORDS);
     panel.classList.add("bert");
-    panel.replaceChildren(h("style", {}, SENTENCE_STYLE), this.sentence.node, this.said, this.lists,
+    panel.replaceChildren(h("style", {}, SENTENCE_STYLE), this.sentence.node,
+      h("div", { class: "row" }, this.said, this.cover), this.lists,
       h("details", {}, h("summary", {}, "More"), this.models, this.message));
     this.ask = latest(() => this.waitFor(this.answer()));
     await this.use(this.state.get("model") ?? WORDS);
@@ -62,17 +65,29 @@ class MaskFill extends Applet {
     control.value = this.bert.name;
   }
 
+  /** Does BERT read only up to the last hidden place? */
+  get isCovered() {
+    return this.cover.getAttribute("aria-pressed") === "true";
+  }
+
+  /** Take the right side away from BERT, or give it back. */
+  coverRight(isCovered) {
+    this.cover.setAttribute("aria-pressed", isCovered);
+    this.change();
+  }
+
   /** Answer what the reader changed, and keep it in the address. */
   change() {
     const { text, said } = this.sentence;
     this.keep({ text, hide: said,
-      ...(this.isWords ? {} : { model: this.bert.name }) });
+      ...(this.isWords ? {} : { model: this.bert.name }), ...(this.isCovered ? { covered: 1 } : {}) });
     this.ask();
   }
 
   /** Ask for all hidden places at once; each hidden word is one mask, however many pieces it has. */
   async answer() {
     const { parts, read, hidden } = this.sentence;
+    this.cover.hidden = !hidden.length;
     if (!hidden.length) {
       this.lists.replaceChildren();
       this.said.textContent = read.length ? "Press a word to hide it from BERT." : "";
@@ -83,13 +98,15 @@ class MaskFill extends Applet {
     const edge = (special) => (isWords ? bert.tokenizer.id(special) : bert.tokenizer.encode("\n")[0]);
     const ids = [edge("[CLS]"), ...asked.flatMap((part) => part.ids), edge("[SEP]")];
     const places = placesOfParts(asked, 1);
-    const found = await bert.ask("guess", ids, hidden.map((i) => places[i][0]));
+    const { isCovered } = this;
+    const shown = isCovered ? ids.slice(0, places[hidden.at(-1)][1]) : ids;
+    const found = await bert.ask("guess", shown, hidden.map((i) => places[i][0]));
     if (parts !== this.sentence.parts) return; // the reader typed on: the next answer follows
     const guesses = hidden.map((i, n) => ({ part: read[i], place: i,
       top: best(found[n], N_GUESSES), probs: found[n] }));
     this.sentence.fill(guesses.map(({ place, top }) => [place, this.name(top[0].id)]));
     this.lists.replaceChildren(...guesses.map((one) => this.list(one, guesses.length)));
-    this.said.textContent = `BERT expects ${guesses.map(({ top }) =>
+    this.said.textContent = `${isCovered ? "Without what follows, " : ""}BERT expects ${guesses.map(({ top }) =>
       `“${this.spell(top[0].id)}”`).join(", then ")}.`;
   }
 

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.slow
 
 CHAPTER = "chapters/05_bert.html"
 CITATION = "article a.internal[href^='bibliography.html#']"
-FIGURE = "article a.internal[href='#fig-brt-reach']"
+FIGURE = "article a.internal[href='#fig-brt-top8']"
 EQUATION = "article a.internal[href='#equation-eq-brt-mlm']"
-TABLE = "article a.internal[href='#tab-brt-glue']"
+TABLE = "article a.internal[href='#tab-brt-six']"
 TERM = "article a.glossary-link"
 KIB = 1024
 
@@ -240,7 +240,7 @@ class TestPreviews:
                 ? box.top + box.height / 5 - innerHeight : box.bottom - box.height / 5;
               scrollBy({ top: edge, behavior: "instant" });
             }""",
-            [link.element_handle(), chapter.locator("#fig-brt-reach").element_handle()],
+            [link.element_handle(), chapter.locator("#fig-brt-top8").element_handle()],
         )
         link.hover()
         chapter.wait_for_timeout(800)
@@ -248,7 +248,7 @@ class TestPreviews:
             upper, lower = sorted(
                 (
                     one.bounding_box() or {}
-                    for one in (card(chapter), chapter.locator("#fig-brt-reach"))
+                    for one in (card(chapter), chapter.locator("#fig-brt-top8"))
                 ),
                 key=lambda box: box["y"],
             )
@@ -314,7 +314,7 @@ class TestTaps:
         link.tap()
         expect(card(under_a_finger)).to_be_visible()
         link.tap()
-        under_a_finger.wait_for_url("**/*#fig-brt-reach")
+        under_a_finger.wait_for_url("**/*#fig-brt-top8")
         expect(card(under_a_finger)).to_be_hidden()
 
     def test_one_elsewhere_takes_the_card_away(self, under_a_finger: Page):

@@ -23,7 +23,7 @@ from pretrain.evaluation import cloze_log_probs
 from pretrain_lab.checkpoints import load_model
 
 PAGE = applet_page("mask-fill")
-START = "Good night, my lord, and give me your hand."
+START = "The film is better than the book."
 N_GUESSES = 6
 pytestmark = pytest.mark.applet
 
@@ -42,12 +42,13 @@ def letter_shares(sentence: str, place: int, model: str) -> dict[str, float]:
     return best(probs, tokenizer.tokens)
 
 
-def word_shares(sentence: str, hidden: str) -> dict[str, float]:
-    """Ask PyTorch for the word-piece BERT's best guesses for one word, in percent."""
+def word_shares(sentence: str, hidden: str, is_covered: bool = False) -> dict[str, float]:
+    """Ask PyTorch for the word BERT's best guesses for one word, in percent."""
     bert, tokenizer = load_model("bert_words")
     ids = [tokenizer.cls_id, *tokenizer.encode(sentence).tolist(), tokenizer.sep_id]
     place = ids.index(tokenizer.tokens.index(hidden))
     ids[place] = tokenizer.mask_id
+    ids = ids[: place + 1] if is_covered else ids
     with torch.inference_mode():
         return best(bert(torch.tensor([ids]))[0, place].softmax(dim=-1), tokenizer.tokens)
 
@@ -69,7 +70,7 @@ def settled(panel: Locator) -> None:
 def test_the_guesses_are_those_of_pytorch(visit: Visitor, width: int, theme: str):
     page = visit(PAGE, width=width, theme=theme)
     panel = open_applet(page, "mask-fill")
-    expected = word_shares(START, "hand")
+    expected = word_shares(START, "better")
     assert list(shown(panel)) == list(expected)
     assert shown(panel) == pytest.approx(expected, abs=0.6)
     expect(panel.locator(".bars li.marked")).to_contain_text("yours")
@@ -79,15 +80,26 @@ def test_the_guesses_are_those_of_pytorch(visit: Visitor, width: int, theme: str
     assert axe_complaints(page.page, "pt-mask-fill") == []
 
 
+def test_without_what_follows_the_left_side_alone_answers(visit: Visitor):
+    panel = open_applet(visit(PAGE), "mask-fill")
+    panel.get_by_role("button", name="Cover what follows").click()
+    settled(panel)
+    assert shown(panel) == pytest.approx(word_shares(START, "better", is_covered=True), abs=0.6)
+    expect(panel.get_by_text("Without what follows, BERT expects")).to_be_visible()
+    panel.get_by_role("button", name="Cover what follows").click()
+    settled(panel)
+    assert shown(panel) == pytest.approx(word_shares(START, "better"), abs=0.6)
+
+
 def test_marks_stay_with_their_words(visit: Visitor):
     panel = open_applet(visit(PAGE), "mask-fill")
-    sentence = "Good night to you, my lord, and give me your hand."
+    sentence = "The film is a bit better than the book."
     panel.get_by_label("Your sentence").fill(sentence)
     settled(panel)
     expect(panel.locator("[aria-pressed=true]")).to_have_attribute(
-        "aria-label", re.compile("^Place 13, hand, hidden")
+        "aria-label", re.compile("^Place 6, better, hidden")
     )
-    assert shown(panel) == pytest.approx(word_shares(sentence, "hand"), abs=0.6)
+    assert shown(panel) == pytest.approx(word_shares(sentence, "better"), abs=0.6)
 
 
 def test_a_word_of_several_pieces_is_one_mask(visit: Visitor):
@@ -166,5 +178,5 @@ def test_a_missing_model_gives_the_message_and_can_be_retried(visit: Visitor):
 def test_without_scripts_the_figure_and_the_sentence_stay(visit: Visitor):
     applet = find(visit(PAGE, javascript=False), "mask-fill")
     expect(applet.locator("figure svg").first).to_be_visible()
-    expect(applet.get_by_text("Three sentences, one blank each.")).to_be_visible()
+    expect(applet.get_by_text("One sentence with one gap")).to_be_visible()
     expect(applet.locator("button")).to_have_count(0)

@@ -36,15 +36,16 @@ def visit_sparing(visit: Visitor, page: str) -> Visit:
 
 
 def test_nothing_is_fetched_before_the_reader_comes_near(visit: Visitor):
-    opened = visit(PAGE)
-    expect(find(opened, "mask-fill")).to_have_attribute("data-state", "waiting")
+    name = "time-machine"  # far down its page
+    opened = visit(applet_page(name, "model=bert"))
+    expect(find(opened, name)).to_have_attribute("data-state", "waiting")
     opened.page.wait_for_timeout(300)
     assert models_asked(opened) == []
-    find(opened, "mask-fill").evaluate(
+    find(opened, name).evaluate(
         "(one) => scrollBy(0, one.getBoundingClientRect().top - innerHeight - 500)"
     )
-    expect(find(opened, "mask-fill")).to_have_attribute("data-state", "open", timeout=MILLISECONDS)
-    assert any("bert_words.safetensors.gz?v=" in one for one in models_asked(opened))
+    expect(find(opened, name)).to_have_attribute("data-state", "open", timeout=MILLISECONDS)
+    assert any("bert_00000.safetensors.gz?v=" in one for one in models_asked(opened))
     assert opened.page.evaluate("document.activeElement === document.body"), "the focus moved"
 
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 5: fates, the gradient, hidden spans, failures, next sentences.
+"""Checkers of chapter 5: a BERT built, broken, without positions; gradients, spans, pairs."""
 
-Checker of chapter 5, second part: replaced-token detection.
-"""
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pretrain_book.exercises.answer_types import Choice, Number, Numbers, Words
+from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers, Words
 from pretrain_book.exercises.grader import Checker, Part
 from pretrain_book.exercises.predicates import (
     Mistake,
+    acts_like,
     between,
     equals,
     nats_for_bits,
@@ -365,7 +367,137 @@ def next_sentence() -> Checker:
     )
 
 
+def build() -> Checker:
+    """Write the mask, the input and the loss that make a BERT of a GPT."""
+    sizes = ((3,), (5,))
+    may_read = Part(
+        Function("may_read(n_tokens)", sizes, Numbers((None, None))),
+        acts_like(lambda n: np.ones((n, n)), sizes),
+        (
+            Mistake(acts_like(np.tri, sizes), "that is GPT's triangle; BERT reads both sides."),
+            Mistake(
+                acts_like(lambda n: 1 - np.eye(n), sizes),
+                "a token may read itself; where it is hidden, it is `[MASK]` that is read.",
+            ),
+            Mistake(acts_like(lambda n: np.zeros((n, n)), sizes), "1 means may read."),
+        ),
+        "which keys are forbidden to a query of BERT?",
+    )
+    texts = (([5, 2, 7, 2], [0, 1, 0, 0], 9), ([1, 1, 3], [1, 0, 1], 4))
+    read = Part(
+        Function("read(ids, selected, mask_id)", texts, Numbers((None,))),
+        acts_like(_read, texts),
+        (
+            Mistake(acts_like(lambda ids, selected, mask_id: ids, texts), "nothing is hidden."),
+            Mistake(
+                acts_like(lambda i, s, m: _read(i, 1 - np.array(s), m), texts),
+                "yours hides the tokens that were not selected.",
+            ),
+        ),
+        "put `mask_id` where `selected` is 1, and leave the rest.",
+    )
+    cases = _loss_cases()
+    loss = Part(
+        Function("loss(logits, ids, selected)", cases, Number("nats")),
+        acts_like(_masked_loss, cases),
+        (
+            Mistake(
+                acts_like(partial(_masked_loss, is_everywhere=True), cases),
+                "that asks everywhere; the visible tokens do not count.",
+            ),
+            Mistake(
+                acts_like(partial(_masked_loss, is_sum=True), cases),
+                "that is the sum; the loss is the mean over the selected tokens.",
+            ),
+            Mistake(
+                acts_like(partial(_masked_loss, is_shifted=True), cases),
+                "yours asks for the next token. BERT's answer stood at the same place.",
+            ),
+            Mistake(
+                acts_like(lambda *case: _masked_loss(*case) / np.log(2), cases),
+                "that is in bits.",
+            ),
+            Mistake(
+                acts_like(lambda z, i, s: _masked_loss(z, i, s, is_sum=True) / len(i), cases),
+                "divide by the number of selected tokens, not by all.",
+            ),
+        ),
+        "cross-entropy with the true tokens as labels, at the selected positions only.",
+    )
+    explanation = "All three together are what BERT changes; the blocks are GPT's."
+    parts = {"may read": may_read, "read": read, "loss": loss}
+    return Checker("ex-brt-build", "warm-up", parts, explanation)
+
+
+def _read(ids: Any, selected: Any, mask_id: int) -> NDArray[np.float64]:
+    """Hide the selected tokens."""
+    hidden: NDArray[np.float64] = np.where(np.array(selected) == 1, mask_id, ids).astype(float)
+    return hidden
+
+
+def _loss_cases() -> tuple[tuple[Any, ...], ...]:
+    """Give logits, true tokens and selections of two short texts."""
+    draw = np.random.default_rng(0)
+    texts = (([1, 3, 0, 2, 2], [0, 1, 0, 1, 0]), ([2, 0, 1], [1, 0, 0]))
+    return tuple(
+        (draw.normal(size=(len(ids), 4)).round(2).tolist(), ids, selected)
+        for ids, selected in texts
+    )
+
+
+def _masked_loss(
+    logits: Any,
+    ids: Any,
+    selected: Any,
+    *,
+    is_everywhere: bool = False,
+    is_sum: bool = False,
+    is_shifted: bool = False,
+) -> float:
+    """Average the surprise at the selected tokens, or make one of the usual mistakes."""
+    scores = np.array(logits, dtype=float)
+    log_probs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    labels = np.roll(ids, -1) if is_shifted else np.array(ids)
+    costs = -log_probs[np.arange(len(labels)), labels]
+    costs = costs if is_everywhere else costs[np.array(selected) == 1]
+    return float(costs.sum() if is_sum else costs.mean())
+
+
+def positions() -> Checker:
+    """Train a BERT without positions, and say what it can still know."""
+    percent = {
+        "with": ((40, 65), (12, 32), "that is without positions; are the two swapped?"),
+        "without": ((12, 32), (40, 65), "did that model have positions? Set them to zero."),
+    }
+    parts = {
+        name: Part(
+            Number("%"),
+            between(*right),
+            (
+                Mistake(between(*other), hint),
+                Mistake(between(0.05, 0.7), "give per cent, not a share from 0 to 1."),
+            ),
+            "train both for 800 steps, and count the gaps that the best guess fills.",
+        )
+        for name, (right, other, hint) in percent.items()
+    }
+    known = "which characters, but not where"
+    parts["can know"] = Part(
+        Choice((known, "both neighbours", "nothing")),
+        equals(known),
+        (
+            Mistake(equals("both neighbours"), "how would it know which ones are the neighbours?"),
+            Mistake(equals("nothing"), "attention still fetches the characters themselves."),
+        ),
+        "what does attention see without positions?",
+    )
+    explanation = "Attention sees a set; only the positions make a text of it."
+    return Checker("ex-brt-positions", "experiment", parts, explanation)
+
+
 CHECKERS = {
+    "ex-brt-build": build,
+    "ex-brt-positions": positions,
     "ex-brt-fates": fates,
     "ex-brt-gradient": gradient,
     "ex-brt-spans": spans,

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Answers to the exercises of chapter 5."""
 
+from functools import partial
+
+import numpy as np
+
 from wrong_answers import Planted, but
 
 FATES = {"asked": 19_660.8, "masked": 15_728.64, "readable": 3 / 88, "true": 0.5}
@@ -19,7 +23,59 @@ REPLACED = {
     "same": 5.6,
 }
 
+POSITIONS = {"with": 52, "without": 22, "can know": "which characters, but not where"}
+
+
+def read(ids, selected, mask_id):
+    """Hide the selected tokens."""
+    return np.where(np.array(selected) == 1, mask_id, ids)
+
+
+def loss(logits, ids, selected, asked=None, shift=0, mean=np.mean, unit=1.0):
+    """Average the surprise at the selected tokens, with the usual mistakes as options."""
+    scores = np.array(logits)
+    probs = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    costs = -np.log(probs[np.arange(len(ids)), np.roll(ids, -shift)]) / unit
+    return float(mean(costs[np.array(selected if asked is None else asked(ids)) == 1]))
+
+
+BUILD = {"may read": lambda n: np.ones((n, n)), "read": read, "loss": loss}
+
 PLANTED = {
+    "ex-brt-build": Planted(
+        BUILD,
+        (
+            (but(BUILD, may_read=np.tri), "triangle"),
+            (but(BUILD, may_read=lambda n: 1 - np.eye(n)), "may read itself"),
+            (but(BUILD, may_read=lambda n: np.zeros((n, n))), "1 means"),
+            (but(BUILD, may_read=lambda n: np.tri(n).T), "which keys"),
+            (but(BUILD, read=lambda ids, selected, mask_id: ids), "nothing is hidden"),
+            (but(BUILD, read=lambda i, s, m: read(i, 1 - np.array(s), m)), "not selected"),
+            (but(BUILD, read=lambda i, s, m: [m] * len(i)), "leave the rest"),
+            (but(BUILD, loss=partial(loss, asked=np.ones_like)), "asks everywhere"),
+            (but(BUILD, loss=partial(loss, mean=np.sum)), "that is the sum"),
+            (but(BUILD, loss=partial(loss, shift=1)), "the next token"),
+            (but(BUILD, loss=partial(loss, unit=np.log(2))), "in bits"),
+            (
+                but(BUILD, loss=lambda z, i, s: loss(z, i, s, mean=np.sum) / len(i)),
+                "not by all",
+            ),
+            (but(BUILD, loss=lambda z, i, s: 0.0), "cross-entropy"),
+        ),
+    ),
+    "ex-brt-positions": Planted(
+        POSITIONS,
+        (
+            (POSITIONS | {"with": 22}, "swapped"),
+            (POSITIONS | {"with": 0.52}, "per cent"),
+            (POSITIONS | {"with": 90}, "800 steps"),
+            (but(POSITIONS, without=52), "Set them to zero"),
+            (but(POSITIONS, without=0.22), "per cent"),
+            (but(POSITIONS, without=90), "800 steps"),
+            (but(POSITIONS, can_know="both neighbours"), "which ones"),
+            (but(POSITIONS, can_know="nothing"), "fetches"),
+        ),
+    ),
     "ex-brt-replaced": Planted(
         REPLACED,
         (
