@@ -40,7 +40,7 @@ def shift() -> Checker:
     return single_answer(
         "ex-t5-shift",
         "warm-up",
-        Function("shift_right(labels, start)", LABELS, Numbers((None,), "ids")),
+        Function("shift(labels, start)", LABELS, Numbers((None,), "ids")),
         acts_like(_shifted, LABELS),
         Mistake(
             acts_like(lambda x, start: [start, *x[:-1]], LABELS),
@@ -130,7 +130,7 @@ def positions() -> Checker:
         between(0.0, 0.4),
         (
             Mistake(between(1.5, 100), "give a share from 0 to 1, not per cent."),
-            Mistake(between(0.75, 1.0), "did this model have positions? Use NoPositions."),
+            Mistake(between(0.75, 1.0), "did this model have positions? Use without_positions."),
         ),
         "let it write for the unseen inputs, and compare with the targets as lists.",
     )
@@ -144,7 +144,7 @@ def positions() -> Checker:
         "compare sorted lists, sentinels included.",
     )
     explanation = "A bag of tokens tells what is missing, but not where."
-    parts = {"right": right, "right tokens": tokens}
+    parts = {"exact": right, "tokens": tokens}
     return Checker("ex-t5-positions", "experiment", parts, explanation)
 
 

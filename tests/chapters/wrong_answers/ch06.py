@@ -7,7 +7,7 @@ BUCKETS = {"a": [15, 16, 17, 26, 31, 31], "b": [99, 112], "c": [7, 512]}
 PREFIX = {"prefix": 16.5, "spans": 9, "winner": "prefix"}
 SUMMARY = {"precision": 0.5, "recall": 2 / 3, "f1": 4 / 7, "winner": "the"}
 UNASKED = {"loss": 0.01, "sentinels": 0}
-POSITIONS = {"right": 0.08, "right tokens": 1.0}
+POSITIONS = {"exact": 0.08, "tokens": 1.0}
 ORDER = {"a": "no", "b": 4.0, "c": 0.97, "d": "name"}
 
 
@@ -57,7 +57,7 @@ PLANTED = {
             (lambda labels, start: [*shift_right(labels, start)[1:], start], "to the left"),
             (lambda labels, start: [start, *labels], "one id too many"),
             (lambda labels: labels, "stopped with TypeError"),
-            (3, "expected a function shift_right(labels, start), got 3"),
+            (3, "expected a function shift(labels, start), got 3"),
         ),
     ),
     "ex-t5-cut": Planted(
@@ -86,12 +86,12 @@ PLANTED = {
     "ex-t5-positions": Planted(
         POSITIONS,
         (
-            (but(POSITIONS, right=8), "not per cent"),
-            (but(POSITIONS, right=0.92), "have positions"),
-            (but(POSITIONS, right=0.5), "as lists"),
-            (but(POSITIONS, **{"right tokens": 100}), "not per cent"),
-            (but(POSITIONS, **{"right tokens": 0.08}), "after sorting"),
-            (but(POSITIONS, **{"right tokens": 0.6}), "sentinels included"),
+            (but(POSITIONS, exact=8), "not per cent"),
+            (but(POSITIONS, exact=0.92), "have positions"),
+            (but(POSITIONS, exact=0.5), "as lists"),
+            (but(POSITIONS, tokens=100), "not per cent"),
+            (but(POSITIONS, tokens=0.08), "after sorting"),
+            (but(POSITIONS, tokens=0.6), "sentinels included"),
         ),
     ),
     "ex-t5-buckets": Planted(
