@@ -25,11 +25,11 @@ const PACE = 450; // ms from token to token
 const STYLE = `
 .pair { align-items: baseline; display: grid; gap: .4rem .75rem; grid-template-columns: max-content minmax(0, 1fr); }
 .pair > b { font-size: .9em; }
-.sequence { display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace); gap: .2rem 0; min-height: 1.7rem; }
+.sequence { align-items: baseline; display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace); gap: .2rem 0; min-height: 1.7rem; }
 .sequence > span { background: linear-gradient(color-mix(in srgb, var(--ink) calc(100% * var(--share, 0)), transparent) 0 0); padding: 0 .1rem; white-space: pre; }
 .sequence > .most { outline: 2px dashed var(--ink); outline-offset: -1px; }
 .sequence > .special::after { content: attr(data-filled); font-weight: 400; }
-.sequence > .special.lit { border-width: 3px; background: color-mix(in srgb, var(--ink) 25%, transparent); }
+.sequence > .special.lit { box-shadow: 0 0 0 2px var(--ink); background: color-mix(in srgb, var(--ink) 25%, transparent); }
 .sequence .special { border: 1px solid var(--ink); border-radius: .3rem; font-weight: 700; }
 .sequence > .token { background: none; min-height: 1.7rem; min-width: 0; padding: 0 .15rem; }
 .sequence .token[aria-pressed="true"] { background: none; color: inherit; outline: 2px solid var(--ink); }
