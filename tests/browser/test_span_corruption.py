@@ -112,7 +112,10 @@ def test_it_writes_by_itself_token_by_token(visit: Visitor):
 
 def test_one_press_writes_one_token_and_lights_its_hole(visit: Visitor):
     panel = open_applet(visit(PAGE, reduced_motion=True), NAME)
-    keys, holes = panel.locator(".sequence .token"), panel.locator(".sequence .special[data-filled]")
+    keys, holes = (
+        panel.locator(".sequence .token"),
+        panel.locator(".sequence .special[data-filled]"),
+    )
     n_tokens = keys.count()
     one = panel.get_by_role("button", name="One token")
     lit, filled = [], []
