@@ -25,7 +25,7 @@ const STYLE = `
 
 class TaskPrefix extends Applet {
   static offer = "Give one T5 the same text with four prefixes";
-  static room = [400, 560];
+  static room = [400, 498];
 
   async build(panel) {
     this.t5 = await openModel("t5_prefixes");

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from pretrain_book.diagrams import Color, blank_sheet, draw_arrow, draw_box, tint
 from pretrain_book.style import INK, PALE, STYLE
 
-WIDTH = 4.9  # inches
+WIDTH = 4.6  # inches
 ROW = 0.3  # inches: height of a row
 LETTER = 0.068  # inches: about the width of a letter
 TEXT: dict[str, Any] = {"fontsize": 9.5, "color": INK, "va": "center"}
@@ -34,7 +34,7 @@ def draw_writing(read: Sequence[str], written: Sequence[str], start: str) -> Non
     ax = blank_sheet(WIDTH, top + 0.1)
     _write_row(ax, 0.95, top - ROW / 2, read, {t: PALE for t in read if t[0] == "<"})
     ax.text(0.05, top - ROW / 2, "encoder", ha="left", **TEXT)
-    for x, title in ((0.05, "hole"), (0.95, "decoder has read"), (4.1, "writes")):
+    for x, title in ((0.05, "hole"), (0.95, "decoder has read"), (3.85, "writes")):
         ax.text(x, top - 1.5 * ROW, title, ha="left", fontstyle="italic", **TEXT)
     holes = [token for token in read if token[0] == "<"]
     hole = ""
@@ -44,7 +44,7 @@ def draw_writing(read: Sequence[str], written: Sequence[str], start: str) -> Non
         for place, name in enumerate(holes):
             _write_box(ax, 0.05 + 0.4 * place, y, name, LIT if name == hole else "white")
         _write_row(ax, 0.95, y, [start, *written[:step]], {})
-        ax.text(4.1, y, token, ha="left", fontweight="bold", **TEXT)
+        ax.text(3.85, y, token, ha="left", fontweight="bold", **TEXT)
 
 
 def _write_row(
@@ -85,14 +85,14 @@ def draw_tasks(tasks: Mapping[tuple[str, str], str]) -> None:
     """
     height = 0.52
     ax = blank_sheet(WIDTH, height * len(tasks) + 0.05)
-    box = (0.46, height * len(tasks) - 0.1)
-    draw_box(ax, (3.05, height * len(tasks) / 2), box, "T5", face=tint(LIT))
+    box = (0.4, height * len(tasks) - 0.1)
+    draw_box(ax, (2.86, height * len(tasks) / 2), box, "T5", face=tint(LIT))
     for row, ((prefix, text), answer) in enumerate(tasks.items()):
         y = height * (len(tasks) - row - 0.5)
-        draw_box(ax, (1.28, y), (2.5, 0.42), "" if prefix else text)
-        draw_box(ax, (4.17, y), (1.4, 0.42), "\n".join(wrap(answer, 22)))
+        draw_box(ax, (1.22, y), (2.4, 0.42), "" if prefix else text)
+        draw_box(ax, (3.91, y), (1.34, 0.42), "\n".join(wrap(answer, 20)))
         if prefix:
-            ax.text(1.28, y + 0.09, prefix, ha="center", fontweight="bold", **TEXT)
-            ax.text(1.28, y - 0.09, text, ha="center", **TEXT)
-        draw_arrow(ax, (2.53, y), (2.82, y))
-        draw_arrow(ax, (3.28, y), (3.47, y))
+            ax.text(1.22, y + 0.09, prefix, ha="center", fontweight="bold", **TEXT)
+            ax.text(1.22, y - 0.09, text, ha="center", **TEXT)
+        draw_arrow(ax, (2.42, y), (2.66, y))
+        draw_arrow(ax, (3.06, y), (3.24, y))
