@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/** The span-corruption playground: cut words out, and watch T5's decoder write what was cut. */
+/**
+ * The span-corruption playground: cut words out, and watch T5's decoder write what was cut.
+ *
+ * The decoder's row grows token by token. In the encoder's row the hole that is being filled is lit, and
+ * what was written into it stands in it; the tint behind the tokens is the attention of the step.
+ */
 import { gapsOf, writtenInto } from "./engine/infill.mjs";
 import { randomNumbers } from "./engine/sampling.mjs";
 import { partsOf, placesOfParts } from "./engine/sentence.mjs";
@@ -20,9 +25,11 @@ const PACE = 450; // ms from token to token
 const STYLE = `
 .pair { align-items: baseline; display: grid; gap: .4rem .75rem; grid-template-columns: max-content minmax(0, 1fr); }
 .pair > b { font-size: .9em; }
-.sequence { display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace); gap: .2rem 0; min-height: 1.7rem; }
+.sequence { align-items: baseline; display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace); gap: .2rem 0; min-height: 1.7rem; }
 .sequence > span { background: linear-gradient(color-mix(in srgb, var(--ink) calc(100% * var(--share, 0)), transparent) 0 0); padding: 0 .1rem; white-space: pre; }
 .sequence > .most { outline: 2px dashed var(--ink); outline-offset: -1px; }
+.sequence > .special::after { content: attr(data-filled); font-weight: 400; }
+.sequence > .special.lit { box-shadow: 0 0 0 2px var(--ink); background: color-mix(in srgb, var(--ink) 25%, transparent); }
 .sequence .special { border: 1px solid var(--ink); border-radius: .3rem; font-weight: 700; }
 .sequence > .token { background: none; min-height: 1.7rem; min-width: 0; padding: 0 .15rem; }
 .sequence .token[aria-pressed="true"] { background: none; color: inherit; outline: 2px solid var(--ink); }
@@ -32,7 +39,7 @@ const STYLE = `
 
 class SpanCorruption extends Applet {
   static offer = "Cut your own sentence, and let T5 fill the gaps";
-  static room = [598, 760];
+  static room = [632, 760];
 
   async build(panel) {
     this.t5 = await openModel("t5_subwords");
@@ -58,11 +65,12 @@ class SpanCorruption extends Applet {
     this.written = h("div", { class: "sequence", role: "group", "aria-label": "What T5 wrote: choose a token" });
     this.said = h("p", { role: "status" });
     this.again = button("Write again", () => this.play(), { class: "primary" });
+    this.next = button("One token", () => this.step());
     this.pair = h("div", { class: "stack" },
       h("div", { class: "pair" }, h("b", {}, "The encoder reads"), this.inputs,
         h("b", {}, "The decoder writes"), this.written,
-        h("b", {}, "It should write"), this.targets),
-      h("div", { class: "row" }, this.again, this.said));
+        h("b", {}, "What was cut"), this.targets),
+      h("div", { class: "row" }, this.again, this.next, this.said));
     return this.pair;
   }
 
@@ -152,6 +160,15 @@ class SpanCorruption extends Applet {
     this.said.textContent = this.summary();
   }
 
+  /** Write one token more and stay there; after the last one, begin anew. */
+  step() {
+    this.turn = {}; // what plays, stops
+    const { steps } = this.account;
+    const n = (this.keys.length % steps.length) + 1;
+    this.write(n);
+    if (n === steps.length) this.said.textContent = this.summary();
+  }
+
   /** Show the first n tokens that it wrote. */
   write(n) {
     const { steps, targets } = this.account;
@@ -179,11 +196,26 @@ class SpanCorruption extends Applet {
       one.classList.toggle("most", looks[s] === most);
     });
     this.keys.forEach((one, n) => one.setAttribute("aria-pressed", n === t));
+    this.light(t);
     this.stepName.textContent = `Step ${t + 1}: before it wrote ${visible(nameOf(id, this.tokenizer))}, it expected`;
     const isOnTrack = steps.slice(0, t).every((step, n) => step.id === targets[n]);
     this.guesses.replaceChildren(bars(guesses.slice(0, 5).map((guess) => ({
       text: nameOf(guess.id, this.tokenizer), share: guess.probability,
       mark: isOnTrack && guess.id === targets[t] ? "✓" : undefined })), "Next token"));
+  }
+
+  /** Light the hole that step t fills, and write into all holes what was written so far. */
+  light(t) {
+    const { steps, inputs } = this.account;
+    const written = steps.slice(0, this.keys.length).map(({ id }) => id);
+    const open = written.slice(0, t + 1).findLast((id) => this.tokenizer.isSpecial(id));
+    inputs.forEach((id, s) => {
+      if (!this.tokenizer.isSpecial(id)) return;
+      const hole = this.inputs.children[s];
+      hole.classList.toggle("lit", id === open);
+      const inside = this.tokenizer.decode(writtenInto(written, id, this.tokenizer)).trim();
+      hole.dataset.filled = inside ? ` ${visible(inside)}` : "";
+    });
   }
 
   /** What it filled in, in a sentence. */

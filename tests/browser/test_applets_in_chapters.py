@@ -25,6 +25,7 @@ APPLETS = [
     ("mask-fill", ""),
     ("time-machine", "model=bert"),
     ("span-corruption", ""),
+    ("task-prefix", ""),
     ("three-models", ""),
     ("compute-budget", ""),
 ]

@@ -11,7 +11,7 @@ from chapter_places import applet_page
 from playwright.sync_api import Page, expect
 from visiting import Visit, Visitor
 
-NAMES = ["generation", "mask-fill", "three-models", "span-corruption"]
+NAMES = ["generation", "mask-fill", "three-models", "span-corruption", "task-prefix"]
 PAGE = applet_page("mask-fill")
 SAVE_DATA = """Object.defineProperty(navigator, "connection",
   { value: { saveData: true }, configurable: true });"""
@@ -101,6 +101,7 @@ def test_the_answer_stands_right_below_what_is_asked(visit: Visitor, name: str, 
         "mask-fill": ".bars",
         "three-models": ".verdict tbody",
         "span-corruption": ".pair .sequence:nth-of-type(2)",
+        "task-prefix": "dd",
     }
     panel = open_applet(visit(applet_page(name), width=width, reduced_motion=True), name)
     asked = panel.locator("input, textarea").first.bounding_box()

@@ -31,6 +31,16 @@ def test_every_character_stands_in_one_part(workshop: Workshop, name: str, by_wo
     assert any("😀" in part["text"] for part in parts if part["isUnread"])
 
 
+@pytest.mark.parametrize("name", ["t5_subwords", "bert_words", "gpt_chars"])
+@pytest.mark.parametrize("by_word", [True, False])
+def test_a_joined_emoji_is_one_part(workshop: Workshop, name: str, by_word: bool):
+    family = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
+    parts = parts_of(workshop, name, f"my {family} lord", by_word=by_word)
+    (emoji,) = [part for part in parts if part["isUnread"]]
+    assert emoji["text"].strip() == family
+    assert emoji["ids"] == []
+
+
 def test_pieces_of_a_word_stay_together(workshop: Workshop):
     parts = parts_of(workshop, "contest_gpt", "I'll see unknowables, sir.", by_word=True)
     words = ["I'll", "see", "unknowables", ",", "sir", "."]

@@ -110,6 +110,27 @@ def test_it_writes_by_itself_token_by_token(visit: Visitor):
     expect(panel.get_by_text("2 of 2 as it was.")).to_be_visible()
 
 
+def test_one_press_writes_one_token_and_lights_its_hole(visit: Visitor):
+    panel = open_applet(visit(PAGE, reduced_motion=True), NAME)
+    keys, holes = (
+        panel.locator(".sequence .token"),
+        panel.locator(".sequence .special[data-filled]"),
+    )
+    n_tokens = keys.count()
+    one = panel.get_by_role("button", name="One token")
+    lit, filled = [], []
+    for n in range(1, n_tokens + 1):
+        one.click()
+        expect(keys).to_have_count(n)
+        lit.append(panel.locator(".sequence .lit").all_text_contents())
+        filled.append(holes.evaluate_all("(all) => all.map((one) => one.dataset.filled.trim())"))
+    expect(panel.get_by_text("2 of 2 as it was.")).to_be_visible()
+    assert lit == [["⟨0⟩"]] * 2 + [["⟨1⟩"]] * 3 + [[]]
+    assert filled[0][:2] == ["", ""]
+    assert filled[1][:2] == ["lord", ""]
+    assert filled[-1][:2] == ["lord", "pray␣you"]
+
+
 def test_each_step_can_be_looked_at(visit: Visitor):
     panel = open_applet(visit(PAGE, reduced_motion=True), NAME)
     _, written, _ = rows(panel)
@@ -213,6 +234,9 @@ def test_silly_input_is_answered(visit: Visitor):
     expect(panel.locator(".unread").last).to_have_text("😀")
     panel.get_by_role("button", name="kings").click()
     assert rows(panel)[1]
+    family = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
+    text.fill(f"my {family} lord")
+    expect(panel.locator(".unread").last).to_have_text(family)
     text.fill("")
     expect(panel.get_by_text("Write a sentence.")).to_be_visible()
     panel.locator("summary").click()
@@ -233,5 +257,5 @@ def test_a_missing_model_gives_the_message(visit: Visitor):
 
 def test_without_scripts_the_static_form_stands(visit: Visitor):
     plain = find(visit(PAGE, javascript=False), NAME)
-    expect(plain.locator("p").last).to_contain_text("Where scripts run")
+    expect(plain.locator("p").last).to_contain_text("In a browser with JavaScript")
     expect(plain.locator("button")).to_have_count(0)

@@ -219,6 +219,20 @@ export function t5Account(model, ids, gaps, tokenizer) {
     steps: steps.map(({ id, probs, looks }) => ({ id, guesses: best(probs, 6), looks })) };
 }
 
+/**
+ * T5's answer to a text, always the likeliest id, without its end.
+ * @param {T5} model
+ * @param {number[]} ids The text in ids of T5's own tokeniser, without an end.
+ * @param {number} most Most ids to write, the end included.
+ * @param {object} tokenizer
+ * @returns {number[]}
+ */
+export function t5Answer(model, ids, most, tokenizer) {
+  const end = tokenizer.id("</s>");
+  const steps = t5Steps(model, model.encode([...ids, end]), { start: tokenizer.id("[PAD]"), most, ends: [end] });
+  return steps.map(({ id }) => id).filter((id) => id !== end);
+}
+
 /** The ids that stand behind a sentinel, up to the next special id. */
 export function writtenInto(written, sentinel, tokenizer) {
   const after = written.indexOf(sentinel) + 1;

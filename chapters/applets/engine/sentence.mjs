@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /** A sentence as a reader sees it, words or letters, and as a model reads it, ids. */
+import { graphemes } from "./units.mjs";
 
 const ENDS_IN_WORD = /[\p{L}\p{N}\p{M}'’]$/u;
 const BEGINS_IN_WORD = /^[\p{L}\p{N}\p{M}'’]/u;
@@ -12,15 +13,17 @@ const BEGINS_IN_WORD = /^[\p{L}\p{N}\p{M}'’]/u;
  *   many ids the model reads.
  * @returns {{text: string, start: number, end: number, ids: number[], isUnread: boolean}[]} Parts in
  *   order, with their places in the text. What is unread has no ids: characters that the model lacks,
- *   and all that stands behind the last id that fits.
+ *   and all that stands behind the last id that fits. No part ends inside of what a reader sees as one
+ *   character, such as an emoji of several code points.
  */
 export function partsOf(tokenizer, text, { byWord, most }) {
   const parts = [];
+  const insides = placesInside(text);
   for (const piece of tokenizer.pieces(text)) {
     const last = parts.at(-1);
     const end = piece.start + piece.text.length;
     const own = { text: text.slice(piece.start, end), start: piece.start, end, ids: [piece.id] };
-    if (byWord && last && isOneWord(last, own)) {
+    if (last && (insides.has(own.start) || (byWord && isOneWord(last, own)))) {
       Object.assign(last, { text: last.text + own.text, end: own.end, ids: [...last.ids, piece.id] });
     } else {
       parts.push(own);
@@ -33,6 +36,17 @@ export function partsOf(tokenizer, text, { byWord, most }) {
     nRead = isUnread ? Infinity : nRead + part.ids.length; // what follows does not fit either
     return { ...part, ids: isUnread ? [] : part.ids, isUnread };
   });
+}
+
+/** The places of a text at which a reader sees no new character begin. */
+function placesInside(text) {
+  const places = new Set();
+  let at = 0;
+  for (const character of graphemes(text)) {
+    for (let i = 1; i < character.length; i++) places.add(at + i);
+    at += character.length;
+  }
+  return places;
 }
 
 function isOneWord(left, right) {

@@ -4,7 +4,7 @@
  * data, so that it can run in a worker as well as in the page.
  */
 import { readModel } from "./checkpoint.mjs";
-import { bertGuesses, bertInfill, gptInfill, t5Account, t5Infill } from "./infill.mjs";
+import { bertGuesses, bertInfill, gptInfill, t5Account, t5Answer, t5Infill } from "./infill.mjs";
 import { GPT } from "./models.mjs";
 import { T5 } from "./t5.mjs";
 import { bertView, gptView, t5View } from "./views.mjs";
@@ -42,6 +42,9 @@ const TASKS = {
 
   /** T5: its exercise, the bits of each token, and its answer step by step. */
   account: ({ model, tokenizer }, ids, gaps) => t5Account(model, ids, gaps, tokenizer),
+
+  /** T5: what it writes for a text. */
+  answer: ({ model, tokenizer }, ids, most) => t5Answer(model, ids, most, tokenizer),
 
   /** Any, on subwords: its guesses for hidden words of a text, and what a reader's words get. */
   words: (loaded, ...question) => askGaps(loaded, ...question),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 6: buckets, how much text fits, a prefix instead, titles, names of holes."""
+"""Checkers of chapter 6: shift and spans in code, broken models, buckets, lengths, prefixes."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,130 @@ N_BUCKETS, FAR, N_HEADS = 32, 128, 8
 """T5-Small: buckets of each stack, the distance from which all share one, heads."""
 FITS = ((512, 0.15, 3.0), (1024, 0.5, 3.0), (128, 0.15, 1.5), (512, 0.15, 10.0))
 """Encoder length in tokens, share that is cut out, mean length of a span."""
+LABELS = (([103, 7, 8, 102], 0), ([103, 7, 102, -100, -100], 0), ([5], 1), ([9, 9, 4, -100], 2))
+"""Label ids, padded or not, and the id that a decoder starts from."""
+CUTS = (
+    ([11, 12, 13, 14, 15, 16], [0, 1, 1, 0, 1, 0]),
+    ([11, 12, 13, 14], [1, 0, 0, 1]),
+    ([21, 22, 23], [0, 0, 0]),
+    ([31, 32, 33, 34, 35], [0, 1, 1, 1, 1]),
+)
+"""Ids, and which of them are cut out."""
+FIRST_SENTINEL = 99
 Rounding = Callable[[float], int]
+
+
+def shift() -> Checker:
+    """Write what the decoder reads."""
+    return single_answer(
+        "ex-t5-shift",
+        "warm-up",
+        Function("shift(labels, start)", LABELS, Numbers((None,), "ids")),
+        acts_like(_shifted, LABELS),
+        Mistake(
+            acts_like(lambda x, start: [start, *x[:-1]], LABELS),
+            "a decoder cannot look up -100; it reads the start in its place.",
+        ),
+        Mistake(
+            acts_like(lambda x, start: [start if i == -100 else i for i in x], LABELS),
+            "that is not shifted, so each position reads its own answer.",
+        ),
+        Mistake(
+            acts_like(lambda x, start: [*_shifted(x, start)[1:], start], LABELS),
+            "that shifts to the left: each position reads the label after its own.",
+        ),
+        Mistake(
+            lambda rows: all(
+                len(row) == len(labels) + 1 for row, (labels, _) in zip(rows, LABELS, strict=True)
+            ),
+            "one id too many: the last label is read by nobody.",
+        ),
+        default_hint="the start, then all labels but the last, with the start for each -100.",
+        explanation="Position t reads the labels before t, and predicts the label at t.",
+    )
+
+
+def cut() -> Checker:
+    """Write span corruption on ids."""
+    return single_answer(
+        "ex-t5-cut",
+        "extension",
+        Function("corrupt(ids, noise)", CUTS, Numbers((None,), "ids")),
+        acts_like(_corrupted, CUTS),
+        Mistake(
+            acts_like(lambda ids, noise: _corrupted(ids, noise, final=False), CUTS),
+            "one more sentinel ends the target.",
+        ),
+        Mistake(
+            acts_like(lambda ids, noise: _corrupted(ids, noise, each=True), CUTS),
+            "a span gets one sentinel, however long it is; yours has one for each token.",
+        ),
+        Mistake(
+            acts_like(lambda ids, noise: _corrupted(ids, noise, step=0), CUTS),
+            "the sentinels must differ, or the target cannot name the hole.",
+        ),
+        Mistake(
+            acts_like(lambda ids, noise: _corrupted(ids, noise, step=1), CUTS),
+            "the sentinels count down: 99, 98, 97.",
+        ),
+        Mistake(
+            acts_like(lambda ids, noise: _corrupted(ids, [1 - x for x in noise]), CUTS),
+            "1 means cut out; you kept those tokens.",
+        ),
+        default_hint="where noise turns from 0 to 1 a span starts, and both lists get its name.",
+        explanation="Input and target together give the text back.",
+    )
+
+
+def unasked() -> Checker:
+    """Train without a loss on the sentinels, and see that none is written."""
+    loss = Part(
+        Number("nats"),
+        between(0.0, 0.1),
+        (
+            Mistake(between(0.5, 1e9), "that is an early loss; take the last 50 steps."),
+            Mistake(between(-1e9, -1e-9), "a mean surprise is not negative."),
+        ),
+        "train 400 steps, and give the mean of the last 50 losses.",
+    )
+    count = Part(
+        Number("sentinels", whole=True),
+        equals(0),
+        (
+            Mistake(
+                equals(300), "that many are in the targets. Count those that this model writes."
+            ),
+            Mistake(between(1, 299), "are their labels -100, all three of them?"),
+        ),
+        "let the model write for each unseen input, and count <X>, <Y> and <Z>.",
+    )
+    explanation = "What a model has to write must be in its loss."
+    return Checker("ex-t5-unasked", "experiment", {"loss": loss, "sentinels": count}, explanation)
+
+
+def positions() -> Checker:
+    """Train without positions: the right numbers in the wrong places."""
+    right = Part(
+        Number("share"),
+        between(0.0, 0.4),
+        (
+            Mistake(between(1.5, 100), "give a share from 0 to 1, not per cent."),
+            Mistake(between(0.75, 1.0), "did this model have positions? Use without_positions."),
+        ),
+        "let it write for the unseen inputs, and compare with the targets as lists.",
+    )
+    tokens = Part(
+        Number("share"),
+        between(0.9, 1.0),
+        (
+            Mistake(between(1.5, 100), "give a share from 0 to 1, not per cent."),
+            Mistake(between(0.0, 0.4), "compare after sorting: the order does not count here."),
+        ),
+        "compare sorted lists, sentinels included.",
+    )
+    explanation = "A bag of tokens tells what is missing, but not where."
+    parts = {"exact": right, "tokens": tokens}
+    return Checker("ex-t5-positions", "experiment", parts, explanation)
 
 
 def buckets() -> Checker:
@@ -239,6 +362,28 @@ def order() -> Checker:
     return Checker("ex-t5-order", "experiment", parts, explanation)
 
 
+def _shifted(labels: list[int], start: int) -> list[int]:
+    """Put the start in front, drop the last label, and read the start for what is padding."""
+    return [start if i == -100 else i for i in [start, *labels[:-1]]]
+
+
+def _corrupted(
+    ids: list[int], noise: list[int], *, final: bool = True, each: bool = False, step: int = -1
+) -> list[int]:
+    """Write input and target of a text; the options make the common mistakes."""
+    inputs: list[int] = []
+    target: list[int] = []
+    sentinel, before = FIRST_SENTINEL, 0
+    for token, is_cut in zip(ids, noise, strict=True):
+        if is_cut and (each or not before):
+            inputs.append(sentinel)
+            target.append(sentinel)
+            sentinel += step
+        (target if is_cut else inputs).append(token)
+        before = is_cut
+    return inputs + target + [sentinel] * final
+
+
 def _bucket(n: int, rounding: Rounding = math.floor, cap: int = N_BUCKETS - 1) -> int:
     """Put a distance into the decoder's buckets."""
     half = N_BUCKETS // 2
@@ -248,6 +393,10 @@ def _bucket(n: int, rounding: Rounding = math.floor, cap: int = N_BUCKETS - 1) -
 
 
 CHECKERS = {
+    "ex-t5-shift": shift,
+    "ex-t5-cut": cut,
+    "ex-t5-unasked": unasked,
+    "ex-t5-positions": positions,
     "ex-t5-buckets": buckets,
     "ex-t5-fit": fit,
     "ex-t5-prefix": prefix,

@@ -29,7 +29,7 @@ TARGET = "applets"  # below _static
 GZIP_FORMAT = 31  # wbits of zlib: its largest window, in the format of gzip
 MODELS = (
     *("gpt_chars", "bert_chars", "t5_chars", "gpt_plays", "bert_plays", "bert_words"),
-    *("contest_gpt", "contest_bert", "contest_t5", "t5_subwords"),
+    *("contest_gpt", "contest_bert", "contest_t5", "t5_subwords", "t5_prefixes"),
 )
 FOLDERS = ("time_machine",)  # of CHECKPOINTS; their files are small already
 

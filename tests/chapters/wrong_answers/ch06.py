@@ -6,6 +6,8 @@ from wrong_answers import Planted, but
 BUCKETS = {"a": [15, 16, 17, 26, 31, 31], "b": [99, 112], "c": [7, 512]}
 PREFIX = {"prefix": 16.5, "spans": 9, "winner": "prefix"}
 SUMMARY = {"precision": 0.5, "recall": 2 / 3, "f1": 4 / 7, "winner": "the"}
+UNASKED = {"loss": 0.01, "sentinels": 0}
+POSITIONS = {"exact": 0.08, "tokens": 1.0}
 ORDER = {"a": "no", "b": 4.0, "c": 0.97, "d": "name"}
 
 
@@ -19,7 +21,79 @@ def longest_text(length, share, mean_span):
     return low
 
 
+def shift_right(labels, start):
+    """Walk through the labels and hand each to the next position."""
+    read, late = [], start
+    for label in labels:
+        read.append(late)
+        late = start if label == -100 else label
+    return read
+
+
+def corrupt(ids, noise, first=99, step=-1, final=True, each=False):
+    """Group the text in runs, and name each run that is cut out."""
+    inputs, target, name, last = [], [], first, None
+    for token, is_cut in zip(ids, noise, strict=True):
+        if is_cut and (each or last != is_cut):
+            inputs, target, name = [*inputs, name], [*target, name], name + step
+        if is_cut:
+            target = [*target, token]
+        else:
+            inputs = [*inputs, token]
+        last = is_cut
+    return inputs + target + ([name] if final else [])
+
+
 PLANTED = {
+    "ex-t5-shift": Planted(
+        shift_right,
+        (
+            (lambda labels, start: [start, *labels[:-1]], "cannot look up"),
+            (
+                lambda labels, start: [start if i == -100 else i for i in labels],
+                "its own answer",
+            ),
+            (lambda labels, start: [start for _ in labels], "all labels but the last"),
+            (lambda labels, start: [*shift_right(labels, start)[1:], start], "to the left"),
+            (lambda labels, start: [start, *labels], "one id too many"),
+            (lambda labels: labels, "stopped with TypeError"),
+            (3, "expected a function shift(labels, start), got 3"),
+        ),
+    ),
+    "ex-t5-cut": Planted(
+        corrupt,
+        (
+            (lambda ids, noise: corrupt(ids, noise, final=False), "ends the target"),
+            (lambda ids, noise: corrupt(ids, noise, each=True), "one for each token"),
+            (lambda ids, noise: corrupt(ids, noise, step=0), "must differ"),
+            (lambda ids, noise: corrupt(ids, noise, step=1), "count down"),
+            (lambda ids, noise: corrupt(ids, [1 - x for x in noise]), "1 means cut out"),
+            (lambda ids, noise: [*ids, 99], "both lists get its name"),
+            (lambda ids: ids, "stopped with TypeError"),
+        ),
+    ),
+    "ex-t5-unasked": Planted(
+        UNASKED,
+        (
+            (but(UNASKED, loss=2.0), "early loss"),
+            (but(UNASKED, loss=-0.1), "not negative"),
+            (but(UNASKED, loss=0.3), "train 400 steps"),
+            (but(UNASKED, sentinels=300), "in the targets"),
+            (but(UNASKED, sentinels=100), "all three"),
+            (but(UNASKED, sentinels=400), "each unseen input"),
+        ),
+    ),
+    "ex-t5-positions": Planted(
+        POSITIONS,
+        (
+            (but(POSITIONS, exact=8), "not per cent"),
+            (but(POSITIONS, exact=0.92), "have positions"),
+            (but(POSITIONS, exact=0.5), "as lists"),
+            (but(POSITIONS, tokens=100), "not per cent"),
+            (but(POSITIONS, tokens=0.08), "after sorting"),
+            (but(POSITIONS, tokens=0.6), "sentinels included"),
+        ),
+    ),
     "ex-t5-buckets": Planted(
         BUCKETS,
         (
