@@ -2,6 +2,7 @@
 """The three games can be played, by mouse and by keyboard, and charge what Python says."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -53,7 +54,7 @@ class TestEach:
         expect(applet.locator("table, pre")).to_be_visible()
         expect(applet.locator("button")).to_have_count(0)
         shown = applet.inner_text()
-        assert "Where scripts run" in shown
+        assert re.search("Where scripts run|with JavaScript", shown)
         filled = {
             "fill-blank": [i["left"] + i["word"] for i in game("fill_blank")["items"]],
             "next-letter": [i["rest"] for i in game("next_letter")["lines"]],

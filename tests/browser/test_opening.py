@@ -123,7 +123,7 @@ def test_the_static_form_is_for_paper_once_the_panel_is_there(visit: Visitor):
     panel = open_applet(opened, "mask-fill")
     image = find(opened, "mask-fill").locator("figure svg").first
     expect(image).to_be_hidden()
-    expect(find(opened, "mask-fill").get_by_text("Where scripts run")).to_be_hidden()
+    expect(find(opened, "mask-fill").get_by_text("with JavaScript")).to_be_hidden()
     opened.page.emulate_media(media="print")
     expect(panel).to_be_hidden()
     expect(image).to_be_visible()

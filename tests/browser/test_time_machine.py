@@ -405,4 +405,4 @@ def test_without_scripts_the_figure_stays(visit: Visitor, kind: str):
     applet = visit(PAGES[kind], javascript=False).page.locator("pt-time-machine")
     assert applet.get_attribute("data-model") == kind
     expect(applet.locator("figure svg").first).to_be_visible()
-    expect(applet.get_by_text("at each look.").first).to_be_visible()
+    expect(applet.get_by_text(re.compile(r"at each (look|checkpoint)\.")).first).to_be_visible()
