@@ -28,7 +28,7 @@ const STYLE = `
 .sequence { align-items: baseline; display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace); gap: .2rem 0; min-height: 1.7rem; }
 .sequence > span { background: linear-gradient(color-mix(in srgb, var(--ink) calc(100% * var(--share, 0)), transparent) 0 0); padding: 0 .1rem; white-space: pre; }
 .sequence > .most { outline: 2px dashed var(--ink); outline-offset: -1px; }
-.sequence > .special::after { content: attr(data-filled); font-weight: 400; }
+.sequence > .special[data-filled]:not([data-filled=""])::after { content: " ← " attr(data-filled); font-weight: 400; }
 .sequence > .special.lit { box-shadow: 0 0 0 2px var(--ink); background: color-mix(in srgb, var(--ink) 25%, transparent); }
 .sequence .special { border: 1px solid var(--ink); border-radius: .3rem; font-weight: 700; }
 .sequence > .token { background: none; min-height: 1.7rem; min-width: 0; padding: 0 .15rem; }
@@ -214,7 +214,7 @@ class SpanCorruption extends Applet {
       const hole = this.inputs.children[s];
       hole.classList.toggle("lit", id === open);
       const inside = this.tokenizer.decode(writtenInto(written, id, this.tokenizer)).trim();
-      hole.dataset.filled = inside ? ` ${visible(inside)}` : "";
+      hole.dataset.filled = inside ? visible(inside) : "";
     });
   }
 
