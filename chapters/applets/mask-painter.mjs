@@ -134,7 +134,8 @@ class MaskPainter extends Applet {
       const [{ word, row, via }] = leaks;
       const way = via.get(word) === word ? "" : ` through place ${via.get(word) + 1}`;
       return [`Leaks at word${leaks.length > 1 ? "s" : ""} ${inWords(leaks.map((one) => one.word))}`,
-        `Place ${row + 1} reads “${words[word]}”${way} and is asked for it: it copies, and its loss falls to 0.`];
+        `Place ${row + 1} reads “${words[word]}”${way} and is asked for it: it copies, and its loss falls to 0.`
+        + (leaks.length > 1 ? " So do the others." : "")];
     }
     if (kind === "pseudo") {
       return ["Pseudo-likelihood", "Some words are guessed from each other, so nobody pays for the choice "

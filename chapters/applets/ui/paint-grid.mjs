@@ -100,6 +100,7 @@ function paintable(body, onpaint) {
   let brush; // what the pointer paints: open, or closed
   body.addEventListener("pointerdown", (event) => {
     const cell = at(event.target);
+    brush = undefined;
     if (!cell || event.button) return;
     if (cell.hasPointerCapture(event.pointerId)) cell.releasePointerCapture(event.pointerId); // on to the next cell
     brush = !isOpen(cell);
