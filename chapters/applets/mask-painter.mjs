@@ -10,7 +10,7 @@ const ASKS = [["next", "the next word"], ["hidden", "hidden words, all in one pa
   ["turn", "each word, hidden in its turn"]];
 const TEXTS = STRINGS.filter(truth);
 const START = { mask: "1000110011101111", asks: "next", words: "1234", text: 1, layers: "many" };
-const HINT = " Now let “drink” read “hot”: press the “?” in its row.";
+const HINT = "Now let “drink” read “hot”: press the “?” in its row.";
 const STYLE = `${PAINT_STYLE}
 .columns > * { align-content: start; }
 .masks { align-items: center; display: flex; flex: 1 1 15rem; gap: .5rem; min-height: 2.25rem; }
@@ -26,12 +26,13 @@ const STYLE = `${PAINT_STYLE}
 .texts button { border: 0; min-height: 1.75rem; padding: 0; text-align: left; width: 100%; }
 .texts button[aria-pressed="true"] { font-weight: 700; }
 .texts button[aria-pressed="true"]::before { content: "▸ "; }
+.row .note { flex: 1 1 auto; }
 .check { align-items: center; display: flex; gap: .4rem; min-height: 1.5rem; }
 `;
 
 class MaskPainter extends Applet {
   static offer = "Paint a mask, and see what it trains";
-  static room = [625, 970];
+  static room = [655, 940];
 
   async build(panel) {
     this.readState();
@@ -46,13 +47,14 @@ class MaskPainter extends Applet {
       row.map((one, j) => (i === t && j === s ? isOpen : one))) }),
     (s) => this.set({ asked: PLACES.filter((one) => this.asked.includes(one) !== (one === s)) }));
     panel.replaceChildren(h("style", {}, STYLE),
-      h("p", {}, "Press cells, or drag across them. Press a word at the top to ask for it or to give it."),
+      h("p", {}, "Press cells, or drag across them; the diagonal stays, as each place keeps "
+        + "its own word. Press a word at the top to ask for it or to give it."),
       h("div", { class: "row" }, choice("What is asked", ASKS, (asks) => this.ask(asks), this.asks),
         h("div", { class: "masks" }, h("span", { "aria-hidden": "true" }, "Mask"), masks)),
       h("div", { class: "columns" },
-        h("div", { class: "stack" }, this.grid),
-        h("div", { class: "stack" }, this.said, h("label", { class: "check" }, layers, "one layer only"),
-          this.makeTexts())));
+        h("div", { class: "stack" }, this.grid,
+          h("div", { class: "row" }, this.grid.legend, h("label", { class: "check" }, layers, "one layer only"))),
+        h("div", { class: "stack" }, this.said, this.makeTexts())));
     this.draw();
   }
 
@@ -119,13 +121,13 @@ class MaskPainter extends Applet {
       else if (!text) name.textContent = `${never.length} that never occur`;
       else name.setAttribute("aria-pressed", text === this.text);
     }
-    const [title, because] = this.explain(verdict, fills);
+    const [title, because, then = ""] = this.explain(verdict, fills);
     this.said.className = `verdict ${verdict.kind}`;
     this.said.replaceChildren(h("strong", {}, title), because,
-      questions.length ? ` ${sumOf(total(fills, "product"), total(never, "product"))}` : "");
+      questions.length ? ` ${sumOf(total(fills, "product"), total(never, "product"))} ` : "", then);
   }
 
-  /** The verdict, and its reason in a sentence or two. */
+  /** The verdict, its reason, and what to try next. */
   explain({ kind, leaks, isExact }, fills) {
     const words = wordsOf(this.text);
     const given = this.asked.length < PLACES.length ? ", the other words being given" : "";
@@ -138,8 +140,8 @@ class MaskPainter extends Applet {
         + (leaks.length > 1 ? " So do the others." : "")];
     }
     if (kind === "pseudo") {
-      return ["Pseudo-likelihood", "Some words are guessed from each other, so nobody pays for the choice "
-        + "between them. The products need not add up to 1."];
+      return ["Pseudo-likelihood", "Some words are guessed from each other, so part of the choice is never "
+        + "paid for. The products need not add up to 1."];
     }
     if (kind === "independent") {
       const worst = fills.filter((one) => !truth(one.text)).sort((a, b) => b.product - a.product)[0];
@@ -149,10 +151,10 @@ class MaskPainter extends Applet {
         : `No asked word reads another. ${mixed}`];
     }
     const isStart = this.asks === "next" && String(this.mask) === String(paint(PRESETS.gpt)) && !given;
-    return isExact ? ["Likelihood", `Each word is asked once, from words asked before it${given}: the chain rule. `
-      + `Every text gets its true probability.${isStart ? HINT : ""}`]
-      : ["Likelihood, of a model that forgets", `Each word is asked once, from words asked before it${given}, but not `
-        + "from all of them. The products are not the true ones."];
+    const how = this.asked.length === 1 ? "One word is asked, the others are given"
+      : `Each word is asked once, from words asked before it${given}`;
+    return isExact ? ["Likelihood", `${how}. By the chain rule, every text gets its true probability.`, isStart ? HINT : ""]
+      : ["Likelihood of a model that forgets", `${how}, but some of these may not be read. The products are not the true ones.`];
   }
 }
 

@@ -33,7 +33,7 @@ export function written(p) {
  * Make the grid. Nothing of it is made anew while a pointer paints; `show` sets what it says.
  * @param {(t: number, s: number, isOpen: boolean) => void} onpaint A cell was painted.
  * @param {(s: number) => void} onask The head of a column was pressed.
- * @returns {HTMLElement} With the method `show({mask, asks, asked, text, questions})`.
+ * @returns {HTMLElement} With the method `show({mask, asks, asked, text, questions})`, and its `legend`.
  */
 export function paintGrid(onpaint, onask) {
   const heads = PLACES.map((s) => button("", () => onask(s), { class: "token" }));
@@ -44,7 +44,7 @@ export function paintGrid(onpaint, onask) {
     const [name, said] = [h("th", { scope: "row" }), h("td", { class: "said" })];
     return { name, said, line: h("tr", {}, name, ...row, said) };
   });
-  const head = h("tr", {}, h("th", { scope: "col" }, "query ↓ key →"),
+  const head = h("tr", {}, h("th", { scope: "col" }, "query\u00a0↓ key\u00a0→"),
     ...heads.map((one) => h("th", { scope: "col" }, one)), h("th", { scope: "col" }, "answer"));
   const body = h("tbody", {}, ...rows.map(({ line }) => line));
   roving(head, heads);
@@ -72,7 +72,7 @@ export function paintGrid(onpaint, onask) {
       .map((one) => `${SIGNS[one]} ${MEANINGS[one]}`).join(" · ");
   };
   const table = h("table", { class: "grid", "aria-label": "Which word may read which" }, h("thead", {}, head), body);
-  return Object.assign(h("div", { class: "stack" }, h("div", { class: "scroll" }, table), legend), { show });
+  return Object.assign(h("div", { class: "scroll" }, table), { legend, show });
 }
 
 function showCell(one, t, s, { mask, asks, asked }, question, words) {
