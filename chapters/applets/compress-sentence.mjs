@@ -30,6 +30,7 @@ const DEEPEST = 0.35; // share of the colour; more would swallow the numbers
 const PACE = 450; // ms a letter
 const FRAME = 18; // bytes of gzip's file around what it compressed
 const BYTE = 8;
+const LOOKED_BACK = 12; // characters before the letter that is looked at
 const STYLE = `
 .offers { gap: .4rem; }
 .offers button { font-size: .9em; min-height: 2rem; padding: 0 .5rem; }
@@ -101,8 +102,8 @@ class CompressSentence extends Applet {
     const weight = (this.dataset.size ?? "").replace("loads ", "");
     this.rest = h("div", { class: "stack" },
       h("div", { class: "columns" }, this.sizes, h("p", { class: "note" }, "gzip has read nothing before; the frame of its "
-        + `file is not counted. The GPT’s weights${weight && ` (${weight})`} are not counted either: the receiver has them.`)),
-      this.letters, this.walker, this.zoom, this.zoomSaid,
+        + `file is not counted. Nor are the GPT’s weights${weight && ` (${weight})`}, which the receiver needs too.`)),
+      h("div", {}, h("p", {}, "What each letter costs, in bits"), this.letters), this.walker, this.zoom, this.zoomSaid,
       h("div", { class: "columns" },
         h("div", {}, h("p", {}, "The code; underlined is what this letter fixes"), this.digits),
         h("div", {}, h("p", {}, "The receiver runs the same GPT, and reads"), this.heard, this.verdict, this.flipper)));
@@ -223,9 +224,10 @@ class CompressSentence extends Applet {
     const share = counts[symbol] / counts.reduce((a, b) => a + b, 0);
     const width = steps.slice(0, place + 1).reduce((sum, step) => sum + step.bits, 0);
     this.zoomSaid.replaceChildren(place
-      ? `“${visible(this.characters[symbol])}” is ${percent(share)} of the upper interval: ${bits.toFixed(1)} bits. `
-      : `Before the first letter nothing is predicted: ${counts.length} equal pieces, ${bits.toFixed(1)} bits. `,
-    `After ${place + 1} letter${place ? "s" : ""} the piece is 2`, h("sup", {}, `−${width.toFixed(1)}`),
+      ? `After “${visible(this.sentence.slice(Math.max(0, place - LOOKED_BACK), place))}” the GPT gives “${
+        visible(this.characters[symbol])}” ${percent(share)} of the interval: ${bits.toFixed(1)} bits. `
+      : `Nothing is predicted before the first letter: ${counts.length} equal pieces, ${bits.toFixed(1)} bits. `,
+    `${place ? `All ${place + 1} letters together` : "This letter"} left a piece 2`, h("sup", {}, `−${width.toFixed(1)}`),
     ` wide, and ${after.fixedDigits.length} of the ${nBits} digits are fixed.`);
     this.drawDigits();
   }

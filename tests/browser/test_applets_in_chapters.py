@@ -27,6 +27,7 @@ APPLETS = [
     ("span-corruption", ""),
     ("task-prefix", ""),
     ("three-models", ""),
+    ("compress-sentence", ""),
     ("compute-budget", ""),
 ]
 """Name of each applet, with the data that tell two of a name apart."""
