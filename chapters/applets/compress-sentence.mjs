@@ -59,8 +59,7 @@ class CompressSentence extends Applet {
 
   async build(panel) {
     this.text = this.state.get("text") ?? START;
-    const first = this.text === START ? LETTER : 1;
-    this.place = Math.max(1, Math.floor(Number(this.state.get("letter"))) || first) - 1;
+    this.wanted = Math.max(1, Math.floor(Number(this.state.get("letter"))) || firstLetter(this.text)) - 1;
     this.gpt = await openModel(GPT);
     const { tokens, specials } = this.gpt.tokenizer;
     this.nSpecial = specials.length;
@@ -113,21 +112,21 @@ class CompressSentence extends Applet {
   /** Compress another text, and look at the letter before a place of it. */
   take(text, before) {
     this.text = text;
-    this.place = Math.max(1, before) - 1;
+    this.wanted = Math.max(1, before) - 1; // an answer to an older text may still come and look elsewhere
     this.keepState();
     this.ask();
   }
 
   keepState() {
     this.keep({ ...(this.text === START ? {} : { text: this.text }),
-      ...(this.place ? { letter: this.place + 1 } : {}) });
+      ...(this.wanted + 1 === firstLetter(this.text) ? {} : { letter: this.wanted + 1 }) });
   }
 
   /** Compress what the field holds. */
   async answer() {
-    this.walk?.stop();
+    if (this.isWalking) this.stopWalk();
     this.decoding.end();
-    const { tokenizer } = this.gpt;
+    const { wanted, gpt: { tokenizer } } = this;
     const parts = partsOf(tokenizer, beginning(this.text, MOST_LOOKED_AT), { byWord: false, most: MOST });
     const ids = parts.flatMap((part) => part.ids);
     this.unread.textContent = unreadWords(parts, ids.length);
@@ -143,18 +142,18 @@ class CompressSentence extends Applet {
     this.isFlipped = false;
     this.drawSizes(nZipped * BYTE);
     this.drawLetters(parts);
-    this.look(Math.min(this.place, ids.length - 1));
+    this.look(Math.min(wanted, ids.length - 1));
     this.decode();
   }
 
   /** Say how long the code is, beside others. */
   drawSizes(nZipped) {
     const { nBits, steps: { length } } = this.encoded;
-    const plain = BYTE * length;
+    const [plain, nBytes] = [BYTE * length, Math.ceil(nBits / BYTE)];
     const rows = [["plain\u00a0text", plain], ["gzip", nZipped], ["GPT", nBits]].filter(([, n]) => n);
     const most = Math.max(...rows.map(([, n]) => n));
     this.said.replaceChildren(h("b", {}, `Your sentence: ${length} character${length > 1 ? "s" : ""} in `
-      + `${nBits} bits, or ${Math.ceil(nBits / BYTE)} bytes.`), ` ${comparison(nBits, plain, nZipped)}`);
+      + `${nBits} bits, or ${nBytes} byte${nBytes > 1 ? "s" : ""}.`), ` ${comparison(nBits, plain, nZipped)}`);
     this.sizes.replaceChildren(bars(rows.map(([name, n]) => (
       { text: name, share: n / most, number: `${n} bits` })), "Length of the sentence"));
   }
@@ -197,6 +196,7 @@ class CompressSentence extends Applet {
 
   stopWalk() {
     this.walk?.stop();
+    this.walk = null;
     this.isWalking = false;
     this.walkButton.textContent = "Walk through";
   }
@@ -205,6 +205,7 @@ class CompressSentence extends Applet {
   visit(place) {
     if (place === this.place) return;
     this.stopWalk();
+    this.wanted = place;
     this.look(place);
     this.keepState();
   }
@@ -289,6 +290,11 @@ class CompressSentence extends Applet {
     this.heard.replaceChildren(text.slice(0, nRight), h("span", { class: "wrong" }, visible(text.slice(nRight))),
       h("span", { style: { visibility: "hidden" } }, this.sentence.slice(text.length)));
   }
+}
+
+/** Which letter of a text is looked at first. */
+function firstLetter(text) {
+  return text === START ? LETTER : 1;
 }
 
 /** How many bytes gzip needs, without the frame of a file; 0 where a browser cannot say. */
