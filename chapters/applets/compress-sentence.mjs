@@ -24,7 +24,7 @@ const SUGGESTIONS = [
   ["One word, ten times", Array(10).fill("good").join(" ")],
 ];
 const MOST = 80; // characters that are compressed
-const MOST_LOOKED_AT = 160; // of a longer text, the rest is not even shown
+const MOST_LOOKED_AT = 120; // of a longer text, the rest is not even shown
 const DEAR = 12; // bits with the deepest colour
 const DEEPEST = 0.35; // share of the colour; more would swallow the numbers
 const PACE = 450; // ms a letter
@@ -49,13 +49,14 @@ const STYLE = `
 .code .open { color: var(--pst-color-text-muted); }
 .code .flipped { outline: 2px solid var(--pst-color-danger); }
 .heard { font-family: var(--pst-font-family-monospace, monospace); overflow-wrap: anywhere; white-space: pre-wrap; }
+.heard ~ button { margin-top: .5rem; }
 .heard .wrong { border-bottom: 2px dashed var(--pst-color-danger); }
 @media (forced-colors: active) { .token.letter { border-color: ButtonBorder; } }
 `;
 
 class CompressSentence extends Applet {
   static offer = "Compress a sentence of your own";
-  static room = [785, 1244];
+  static room = [822, 1278];
 
   async build(panel) {
     this.text = this.state.get("text") ?? START;
@@ -127,9 +128,11 @@ class CompressSentence extends Applet {
     if (this.isWalking) this.stopWalk();
     this.decoding.end();
     const { wanted, gpt: { tokenizer } } = this;
-    const parts = partsOf(tokenizer, beginning(this.text, MOST_LOOKED_AT), { byWord: false, most: MOST });
+    const shown = beginning(this.text, MOST_LOOKED_AT);
+    const parts = partsOf(tokenizer, shown, { byWord: false, most: MOST });
     const ids = parts.flatMap((part) => part.ids);
-    this.unread.textContent = unreadWords(parts, ids.length);
+    const isLong = ids.length === MOST || shown.length < this.text.length;
+    this.unread.textContent = parts.some(({ isUnread }) => isUnread) ? unreadWords(ids.length, isLong) : "";
     this.unread.hidden = !this.unread.textContent;
     this.rest.hidden = !ids.length;
     if (!ids.length) {
@@ -224,12 +227,12 @@ class CompressSentence extends Applet {
     const { counts, symbol, bits, after } = steps[place];
     const share = counts[symbol] / counts.reduce((a, b) => a + b, 0);
     const width = steps.slice(0, place + 1).reduce((sum, step) => sum + step.bits, 0);
+    const known = this.sentence.slice(Math.max(0, place - LOOKED_BACK), place);
     this.zoomSaid.replaceChildren(place
-      ? `After “${visible(this.sentence.slice(Math.max(0, place - LOOKED_BACK), place))}” the GPT gives “${
-        visible(this.characters[symbol])}” ${percent(share)} of the interval: ${bits.toFixed(1)} bits. `
-      : `Nothing is predicted before the first letter: ${counts.length} equal pieces, ${bits.toFixed(1)} bits. `,
-    `${place ? `All ${place + 1} letters together` : "This letter"} left a piece 2`, h("sup", {}, `−${width.toFixed(1)}`),
-    ` wide, and ${after.fixedDigits.length} of the ${nBits} digits are fixed.`);
+      ? `After “${visible(known)}”, “${visible(this.characters[symbol])}” has ${percent(share)} of the interval: ${
+        bits.toFixed(1)} bits. ${place + 1} letters leave a piece 2`
+      : `Nothing is predicted before the first letter: ${counts.length} equal pieces, ${bits.toFixed(1)} bits. It leaves a piece 2`,
+    h("sup", {}, `−${width.toFixed(1)}`), ` wide and fix${place ? "" : "es"} ${after.fixedDigits.length} of ${nBits} digits.`);
     this.drawDigits();
   }
 
@@ -312,10 +315,9 @@ function comparison(nBits, plain, zipped) {
 }
 
 /** Explain what is struck out, once. */
-function unreadWords(parts, nRead) {
-  if (!parts.some(({ isUnread }) => isUnread)) return "";
-  return nRead === MOST ? `The first ${MOST} characters that the GPT knows are compressed; the rest is struck out.`
-    : "Struck out: characters that this GPT has never seen. The rest is compressed.";
+function unreadWords(nRead, isLong) {
+  if (isLong && nRead) return `Compressed: the first ${nRead} characters that the GPT knows. The rest is struck out.`;
+  return `Struck out: characters that this GPT has never seen.${nRead ? " The rest is compressed." : ""}`;
 }
 
 define("pt-compress-sentence", CompressSentence);

@@ -124,14 +124,14 @@ def test_the_interval_shows_what_a_letter_keeps(visit: Visitor):
     expect(panel.locator(".interval .kept")).to_have_text(["t", "e"])
     panel.locator(".letter").nth(0).click()
     expect(panel.get_by_text("Nothing is predicted before the first letter")).to_contain_text(
-        "62 equal pieces, 6.0 bits. This letter left a piece 2−6.0 wide"
+        "62 equal pieces, 6.0 bits. It leaves a piece 2−6.0 wide"
     )
     panel.get_by_label(re.compile("^Letter ")).last.fill(str(len(START)))
     expect(panel.locator(".interval .kept").last).to_have_text("all letters are named")
     expect(panel.locator(".code .open")).to_have_count(0 if not digits_left(panel) else 1)
     kept = panel.locator(".interval").first.locator(".kept")
     box, whole = kept.bounding_box(), panel.locator(".interval").first.bounding_box()
-    share = float(re.findall(r"([\d.]+) %", panel.get_by_text("All 47 letters").inner_text())[0])
+    share = float(re.findall(r"([\d.]+) %", panel.get_by_text("47 letters leave").inner_text())[0])
     assert box
     assert whole
     assert 100 * box["width"] / whole["width"] == pytest.approx(share, abs=1)
@@ -139,7 +139,7 @@ def test_the_interval_shows_what_a_letter_keeps(visit: Visitor):
 
 def digits_left(panel: Locator) -> int:
     """Read how many digits no letter has fixed."""
-    fixed, n_bits = re.findall(r"(\d+) of the (\d+) digits", panel.inner_text())[0]
+    fixed, n_bits = re.findall(r"fix (\d+) of (\d+) digits", panel.inner_text())[0]
     return int(n_bits) - int(fixed)
 
 
@@ -221,7 +221,7 @@ def test_silly_input_is_answered(visit: Visitor, coder: Coder):
         n_read = MOST if text[0] == "k" else 0
         expect(panel.locator(".letter:visible")).to_have_count(n_read)
     write(panel, "king " * 1000)
-    expect(panel.get_by_text(f"The first {MOST} characters")).to_be_visible()
+    expect(panel.get_by_text(f"Compressed: the first {MOST} characters")).to_be_visible()
     coder.expect(panel, "king " * 16)
     assert fits(visit.visits[-1][0])
 
