@@ -28,6 +28,7 @@ APPLETS = [
     ("task-prefix", ""),
     ("three-models", ""),
     ("mask-painter", ""),
+    ("compress-sentence", ""),
     ("compute-budget", ""),
 ]
 """Name of each applet, with the data that tell two of a name apart."""
