@@ -16,7 +16,7 @@ const KINDS = {
   t5: { name: "T5", sees: "both sides" },
 };
 const START = "I will not speak to him.";
-const HIDDEN_AT_START = "speak";
+const HIDDEN_AT_START = "not";
 const MOST_HIDDEN = 8; // words
 const MOST_GAPS = 4;
 const MOST_IDS = 60; // GPT and BERT read 64, a line end on either side among them

@@ -27,7 +27,7 @@ from pretrain_lab.scoring.spans import bert_span_log_probs, gpt_span_log_probs
 
 PAGE = applet_page("three-models")
 NAME = "three-models"
-START, HIDDEN = "I will not speak to him.", " speak"
+START, HIDDEN = "I will not speak to him.", " not"
 pytestmark = pytest.mark.applet
 
 
@@ -74,8 +74,9 @@ def test_costs_and_answers_are_those_of_pytorch(visit: Visitor, width: int, them
     left = tokenizer.encode("\n" + START[: START.index(HIDDEN)])
     written = generate(gpt, left[None], 1, Sampling(greedy=True))[0, -1:]
     text = tokenizer.decode(written.tolist()).strip()
-    expect(panel.locator(".gpt .answer")).to_have_text(text)
-    expect(panel.locator(".bert .answer")).to_have_text("speak ✓")
+    assert text == HIDDEN.strip(), "all three see enough; both sides make BERT surer"
+    for kind in ("gpt", "bert"):
+        expect(panel.locator(f".{kind} .answer")).to_have_text(f"{text} ✓")
     assert fits(opened)
     assert axe_complaints(opened.page, f"pt-{NAME}") == []
 

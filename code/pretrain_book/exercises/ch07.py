@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 7: bits of a text, perplexity and accuracy, prefixes, equal predictions."""
+"""Checkers of chapter 7: masks and sums, leaks, floors, bits, prefixes, equal predictions."""
 
 import math
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers, Words
 from pretrain_book.exercises.grader import Checker, Part
@@ -15,6 +18,202 @@ MODEL_B = (0.9, 0.9, 0.9, 0.3)
 PREFIXES = ((5, 2), (8, 1), (6, 6), (9, 4), (7, 0))
 """Tokens, and how many of them are the prefix."""
 WINDOWS, T5_WINDOW, T5_CUT, T5_SPANS = 1000, 64, 10, 3
+
+
+def masks() -> Checker:
+    """Write the causal mask and the prefix mask."""
+    sizes = ((4,), (6,))
+    causal = Part(
+        Function("causal(n_tokens)", sizes, Numbers((None, None))),
+        acts_like(np.tri, sizes),
+        (
+            Mistake(
+                acts_like(lambda n: np.tri(n).T, sizes),
+                "yours reads what comes after. Rows are queries, columns are keys.",
+            ),
+            Mistake(
+                acts_like(lambda n: np.tri(n, k=-1), sizes),
+                "a token reads itself, too: compare with `<=`.",
+            ),
+            Mistake(acts_like(lambda n: np.ones((n, n)), sizes), "that is the open mask."),
+            Mistake(
+                acts_like(lambda n: 1 - np.tri(n), sizes), "1 means may read; yours is upside down."
+            ),
+        ),
+        "which keys are not later than the query?",
+    )
+    cases = ((5, 2), (6, 0), (4, 4), (7, 3))
+    prefix_lm = Part(
+        Function("prefix_lm(n_tokens, prefix_len)", cases, Numbers((None, None))),
+        acts_like(_prefix_mask, cases),
+        (
+            Mistake(acts_like(lambda n, p: np.tri(n), cases), "that is the causal mask alone."),
+            Mistake(
+                acts_like(lambda n, p: _prefix_mask(n, min(p + 1, n)), cases),
+                "yours is one token too long: the prefix holds the places below `prefix_len`.",
+            ),
+            Mistake(
+                acts_like(lambda n, p: np.maximum(np.tri(n), np.arange(n)[:, None] < p), cases),
+                "the *keys* of the prefix are open to all queries, not its queries to all keys.",
+            ),
+            Mistake(
+                acts_like(lambda n, p: _prefix_mask(n, p) * (np.arange(n) < p), cases),
+                "behind the prefix, a token still reads what came before.",
+            ),
+        ),
+        "the causal mask, or a key that lies in the prefix.",
+    )
+    explanation = "With prefix 0 the second mask is GPT's, with the whole text it is BERT's."
+    parts = {"causal": causal, "prefix lm": prefix_lm}
+    return Checker("ex-wld-masks", "warm-up", parts, explanation)
+
+
+def _prefix_mask(n_tokens: int, prefix_len: int) -> NDArray[np.float64]:
+    """Open the columns of the prefix in a lower triangle."""
+    mask: NDArray[np.float64] = np.tri(n_tokens)
+    mask[:, :prefix_len] = 1
+    return mask
+
+
+def sums() -> Checker:
+    """Sum the products of four ways to ask in a language of four texts."""
+    blue_rose = Part(
+        Number("probability"),
+        near(0.2 * 0.6),
+        (
+            Mistake(near(0.0, abs_=1e-9), "the guesses do not know of each other."),
+            Mistake(near(0.25), "each word is as likely as it is in this language."),
+            Mistake(near(0.2 * 0.4), "*rose* has 0.6, all of it after *red*."),
+        ),
+        "multiply the probability of *blue* by that of *rose*.",
+    )
+    each_other = Part(
+        Number("sum"),
+        near(1.375),
+        (
+            Mistake(near(1.0), "that would be a likelihood; here each word reads the other."),
+            Mistake(near(1.36), "that is the sum of the lesson's language."),
+            Mistake(near(2.0), "multiply the two answers of a text before you add."),
+        ),
+        "for each text, P(first | second) times P(second | first).",
+    )
+    itself = Part(
+        Number("sum"),
+        near(4.0),
+        (
+            Mistake(near(1.0), "every answer is copied; what is the product for each text?"),
+            Mistake(near(3.0), "*blue rose* is copied as well as the others."),
+        ),
+        "a copied answer gets probability 1.",
+    )
+    prefix_sum = Part(
+        Number("sum"),
+        near(2.0),
+        (
+            Mistake(near(1.0), "that is for one prefix; there are two first words."),
+            Mistake(near(4.0), "the second word is not in view of the row that is asked for it."),
+        ),
+        "the answers after each prefix sum to 1.",
+    )
+    parts = {"blue rose": blue_rose, "each other": each_other, "itself": itself}
+    explanation = "A prefix language model has one distribution for each prefix."
+    return Checker("ex-wld-sums", "derivation", {**parts, "prefix": prefix_sum}, explanation)
+
+
+def copy() -> Checker:
+    """Say what a leak does to the training loss and to what is written."""
+    fates = ("falls to 0", "stays as high", "rises")
+
+    def fate(rises: str, stays: str) -> Part:
+        """Judge what the loss does."""
+        return Part(
+            Choice(fates),
+            equals("falls to 0"),
+            (Mistake(equals("rises"), rises), Mistake(equals("stays as high"), stays)),
+            "run it, and look at the loss.",
+        )
+
+    opened = fate(
+        "that happens when a *trained* model gets another mask; this one is trained with it.",
+        "each position can read the answer, one place to the right.",
+    )
+    unshifted = fate(
+        "the task is the easiest of all.",
+        "each position reads its own answer: it is the token itself.",
+    )
+    writes = Part(
+        Words(5, "characters"),
+        equals(("g",) * 5),
+        (
+            Mistake(lambda found: found[0] == "k", "it copies the last token, not the whole text."),
+            Mistake(lambda found: len(set(found)) > 1, "it repeats what it has just read."),
+        ),
+        "what does a model write that was asked for the token that it reads?",
+    )
+    explanation = "A loss near 0 on text says that the answer was in view."
+    parts = {"open": opened, "unshifted": unshifted, "writes": writes}
+    return Checker("ex-wld-copy", "experiment", parts, explanation)
+
+
+def town() -> Checker:
+    """Compute two floors of one source, and compare distances."""
+    wet = 0.9 * 0.8 + 0.1 * 0.2
+    both_wet = wet**2 / (wet**2 + (1 - wet) ** 2)
+    right = [_floor(wet), _floor(both_wet)]
+    floors = Part(
+        Numbers((2,), "bits, left side and both"),
+        near(right, rel=0.01),
+        (
+            Mistake(near(right[::-1], rel=0.01), "the left side comes first."),
+            Mistake(near([x * math.log(2) for x in right], rel=0.01), "those are nats."),
+            Mistake(near([0.80, 0.58], rel=0.01), "that is the town of the lesson; 0.8 here."),
+            Mistake(
+                near([_entropy(wet), _entropy(both_wet)], rel=0.01),
+                "that is for *wet*; the umbrella is asked, which is seen in 0.9 or 0.1.",
+            ),
+            Mistake(
+                near([-math.log2(_umbrella(x)) for x in (wet, both_wet)], rel=0.01),
+                "that is for a day with umbrella; average over both outcomes.",
+            ),
+        ),
+        "wet from the left, then from both sides; then the entropy of the umbrella.",
+    )
+    nearer = Part(
+        Choice(("gpt", "bert", "equal")),
+        equals("gpt"),
+        (
+            Mistake(equals("bert"), "its loss is lower, but so is its floor."),
+            Mistake(equals("equal"), "subtract each one's own floor."),
+        ),
+        "subtract the floors.",
+    )
+    anew = Part(
+        Number("bits"),
+        near(0.0, abs_=1e-6),
+        (
+            Mistake(near(right[0] - right[1], rel=0.02), "that is the difference of (a)."),
+            Mistake(near(1.0), "that is the floor itself; by how much do the two differ?"),
+        ),
+        "what does tomorrow say about today, if every day is drawn anew?",
+    )
+    explanation = "A second side lowers the floor only if it says something."
+    parts = {"floors": floors, "nearer": nearer, "anew": anew}
+    return Checker("ex-wld-town", "warm-up", parts, explanation)
+
+
+def _umbrella(wet: float) -> float:
+    """Give the probability of an umbrella, given that of a wet day."""
+    return wet * 0.9 + (1 - wet) * 0.1
+
+
+def _entropy(p: float) -> float:
+    """Give the entropy of a coin in bits."""
+    return -p * math.log2(p) - (1 - p) * math.log2(1 - p)
+
+
+def _floor(wet: float) -> float:
+    """Give the best possible loss for the umbrella, in bits."""
+    return _entropy(_umbrella(wet))
 
 
 def information() -> Checker:
@@ -241,6 +440,10 @@ def generate() -> Checker:
 
 
 CHECKERS = {
+    "ex-wld-masks": masks,
+    "ex-wld-sums": sums,
+    "ex-wld-copy": copy,
+    "ex-wld-town": town,
     "ex-wld-information": information,
     "ex-wld-perplexity": perplexity,
     "ex-wld-prefix": prefix,

@@ -18,9 +18,96 @@ def permissions(n_tokens, prefix_len):
     return mask.sum()
 
 
+def prefix_mask(n_tokens, prefix_len):
+    """Build the mask place by place."""
+    return [[int(k <= q or k < prefix_len) for k in range(n_tokens)] for q in range(n_tokens)]
+
+
+MASKS = {"causal": lambda n: prefix_mask(n, 0), "prefix lm": prefix_mask}
+SUMS = {"blue rose": 0.12, "each other": 1.375, "itself": 4, "prefix": 2}
+COPY = {"open": "falls to 0", "unshifted": "falls to 0", "writes": list("ggggg")}
+TOWN = {"floors": [0.891, 0.697], "nearer": "gpt", "anew": 0}
 PREFIX = {"permissions": permissions, "usable": [3, 4, 5], "inside": "rises"}
 
 PLANTED = {
+    "ex-wld-masks": Planted(
+        MASKS,
+        (
+            (but(MASKS, causal=lambda n: np.tri(n).T), "comes after"),
+            (but(MASKS, causal=lambda n: np.tri(n, k=-1)), "reads itself"),
+            (but(MASKS, causal=lambda n: np.ones((n, n))), "open mask"),
+            (but(MASKS, causal=lambda n: 1 - np.tri(n)), "upside down"),
+            (but(MASKS, causal=np.eye), "not later"),
+            (but(MASKS, prefix_lm=lambda n, p: np.tri(n)), "causal mask alone"),
+            (but(MASKS, prefix_lm=lambda n, p: prefix_mask(n, p + 1)), "one token too long"),
+            (
+                but(
+                    MASKS,
+                    prefix_lm=lambda n, p: [
+                        [1] * n if q < p else np.tri(n)[q].tolist() for q in range(n)
+                    ],
+                ),
+                "open to all queries",
+            ),
+            (
+                but(
+                    MASKS, prefix_lm=lambda n, p: [[int(k < p) for k in range(n)] for _ in range(n)]
+                ),
+                "still reads",
+            ),
+            (but(MASKS, prefix_lm=lambda n, p: np.zeros((n, n))), "lies in the prefix"),
+        ),
+        (but(MASKS, causal=lambda n: np.tri(n, dtype=bool)),),
+    ),
+    "ex-wld-sums": Planted(
+        SUMS,
+        (
+            (but(SUMS, blue_rose=0), "do not know of each other"),
+            (but(SUMS, blue_rose=0.25), "in this language"),
+            (but(SUMS, blue_rose=0.08), "all of it"),
+            (but(SUMS, blue_rose=0.5), "multiply the probability"),
+            (but(SUMS, each_other=1), "would be a likelihood"),
+            (but(SUMS, each_other=1.36), "lesson's language"),
+            (but(SUMS, each_other=2), "before you add"),
+            (but(SUMS, each_other=0.7), "for each text"),
+            (but(SUMS, itself=1), "every answer is copied"),
+            (but(SUMS, itself=3), "as well as the others"),
+            (but(SUMS, itself=2), "gets probability 1"),
+            (but(SUMS, prefix=1), "two first words"),
+            (but(SUMS, prefix=4), "not in view"),
+            (but(SUMS, prefix=0.5), "sum to 1"),
+        ),
+    ),
+    "ex-wld-copy": Planted(
+        COPY,
+        (
+            (but(COPY, open="rises"), "*trained* model"),
+            (but(COPY, open="stays as high"), "one place to the right"),
+            (but(COPY, unshifted="rises"), "easiest of all"),
+            (but(COPY, unshifted="stays as high"), "the token itself"),
+            (but(COPY, writes=list("king ")), "not the whole text"),
+            (but(COPY, writes=list(" of t")), "just read"),
+            (but(COPY, writes=list("eeeee")), "what does a model write"),
+            (but(COPY, writes="g"), "expected a list of 5 characters"),
+        ),
+    ),
+    "ex-wld-town": Planted(
+        TOWN,
+        (
+            (but(TOWN, floors=[0.697, 0.891]), "comes first"),
+            (but(TOWN, floors=[0.617, 0.483]), "nats"),
+            (but(TOWN, floors=[0.80, 0.58]), "town of the lesson"),
+            (but(TOWN, floors=[0.827, 0.4995]), "that is for *wet*"),
+            (but(TOWN, floors=[0.531, 0.3]), "both outcomes"),
+            (but(TOWN, floors=[0.5, 0.5]), "entropy of the umbrella"),
+            (but(TOWN, nearer="bert"), "so is its floor"),
+            (but(TOWN, nearer="equal"), "own floor"),
+            (but(TOWN, anew=0.194), "difference of (a)"),
+            (but(TOWN, anew=1), "the floor itself"),
+            (but(TOWN, anew=0.5), "drawn anew"),
+        ),
+        (but(TOWN, floors=[0.89, 0.70]),),
+    ),
     "ex-wld-information": Planted(
         INFORMATION,
         (
