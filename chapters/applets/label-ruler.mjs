@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /** Worth k times the labels: move a number of labels, and read a distance between two curves. */
-import { count, curvesOf, factor, nearest, stopsOf, worth } from "./engine/label-worth.mjs";
+import { count, curvesOf, factor, nearest, stopsOf, whole, worth } from "./engine/label-worth.mjs";
 import { Applet, define } from "./ui/applet.mjs";
 import { choice, h, slider } from "./ui/controls.mjs";
 import { onDrag } from "./ui/dragging.mjs";
@@ -20,10 +20,10 @@ const REFERENCES = {
   scratch: { option: "a mini BERT from random weights", name: "random mini BERT" },
 };
 const STYLE = `${LABEL_PLOT_STYLE}
-.said { min-height: 4.6em; }
-.ruler { max-width: 31rem; }
-.ruler input { margin: 0 ${AXIS.right}% 0 ${AXIS.left}%; width: ${100 - AXIS.left - AXIS.right}%; }
-@media (max-width: 30rem) { .said { min-height: 7.8em; } }
+.said { min-height: 3.4em; }
+.ruler { max-width: 27rem; }
+.ruler input { margin: 0 0 0 calc(${AXIS.left}% - 8px); width: calc(${100 - AXIS.left - AXIS.right}% + 16px); }
+@media (max-width: 30rem) { .said { min-height: 6.7em; } }
 `;
 
 class LabelRuler extends Applet {
@@ -36,20 +36,20 @@ class LabelRuler extends Applet {
     this.chosen = this.readState();
     const options = (all) => Object.entries(all).map(([key, { option }]) => [key, option]);
     const choices = [
-      choice("What does", options(METHODS), (method) => this.set({ method }), this.chosen.method),
-      choice("save, against", options(REFERENCES), (reference) => this.set({ reference }),
+      choice("Method", options(METHODS), (method) => this.set({ method }), this.chosen.method),
+      choice("Reference", options(REFERENCES), (reference) => this.set({ reference }),
         this.chosen.reference),
     ];
-    this.said = h("p", { role: "status" });
+    this.said = h("p", { class: "said", role: "status" });
     this.interval = h("p", { class: "note" });
     this.picture = h("div");
     const at = nearest(this.stops, this.chosen.n);
     this.labels = slider("Labels", { min: 0, max: this.stops.length - 1, step: 1, value: at },
-      (place) => this.set({ n: this.stops[place] }), (place) => count(this.stops[place]));
+      (place) => this.set({ n: this.stops[place] }), (place) => whole(this.stops[place]));
     this.labels.classList.add("ruler");
     onDrag(this.picture, (x) => this.drag(labelsAt(x, this.study.n_labels)));
     panel.replaceChildren(h("style", {}, STYLE), h("div", { class: "row" }, ...choices),
-      h("div", { class: "said" }, this.said, this.interval), this.picture, this.labels);
+      this.said, this.labels, this.picture, this.interval);
     this.show();
   }
 
@@ -103,35 +103,34 @@ class LabelRuler extends Applet {
   sentence({ accuracy, labels, where, k }) {
     const { method, n } = this.chosen;
     const all = this.study.n_labels.at(-1);
-    const start = `With ${count(n)} labels, ${METHODS[method].subject} is right in ${Math.round(100 * accuracy)} %. `;
+    const start = `With ${whole(n)} labels, ${METHODS[method].subject} is right in ${Math.round(100 * accuracy)}\u00a0%. `;
     const rival = this.rival();
     const times = (words) => h("strong", {}, words);
     if (where === "more" && n === all) return [start, `${rival} does not get there with as many.`];
     if (where === "more") {
-      return [start, `${rival} does not get there with all ${count(all)}: it needs `,
+      return [start, `${rival} needs more than all ${whole(all)} for that: `,
         times(`more than ${factor(k)} times as many`), "."];
     }
     if (where === "fewer") {
-      return [start, `${rival} is there with the fewest that were tried, ${count(labels)}: `,
+      return [start, `${rival} reaches that with ${whole(labels)}, the fewest that were tried: `,
         times(`less than ${factor(k)} times as many`), "."];
     }
     return [start, `${rival} needs ${count(labels)} for that: `, times(`${factor(k)} times as many`), "."];
   }
 
-  /** The interval of the factor at a measured number of labels; elsewhere, where it was measured. */
+  /** The interval of the factor at a measured number of labels; elsewhere, that there is none. */
   intervalText() {
     const { method, reference, n } = this.chosen;
     const { n_labels: nLabels, intervals } = this.study;
     const at = nLabels.indexOf(n);
     if (at < 0) {
-      return `Measured at ${nLabels.slice(0, -1).map(count).join(", ")} and ${count(nLabels.at(-1))} `
-        + "labels; between two of them, the curves are straight lines.";
+      return "Between the dots, where nothing was measured, the curves are straight lines.";
     }
     const [low, high] = intervals[method][reference][at];
     const words = { less: "less than ", more: "more than ", "": "" };
     const said = low[1] && low[1] === high[1] ? `all ${words[low[1]]}${factor(low[0])}`
       : `${words[low[1]]}${factor(low[0])} to ${words[high[1]]}${factor(high[0])}`;
-    return `95 % interval of this factor: ${said}.`;
+    return `95 % interval of the factor: ${said}.`;
   }
 }
 

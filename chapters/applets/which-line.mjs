@@ -10,13 +10,14 @@ const LETTERS = ["A", "B"];
 const STYLE = `
 .versions { display: grid; gap: .5rem .75rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); }
 .version { align-content: start; border: 1px solid var(--pst-color-text-muted); border-radius: .3rem; display: grid;
-  line-height: 1.35; padding: .5rem .6rem; text-align: left; width: 100%; }
+  font-size: .95em; line-height: 1.35; padding: .5rem .6rem; text-align: left; width: 100%; }
 button.version { cursor: pointer; }
 button.version:hover { border-color: var(--pst-color-primary); box-shadow: inset 0 0 0 1px var(--pst-color-primary); }
 .version span { display: block; padding-left: 1.2em; text-indent: -1.2em; }
-.version .head { font-size: .9em; font-weight: 700; padding: 0; text-indent: 0; }
-.version.true { border-width: 2px; border-color: var(--pst-color-text-base); }
+.version .head { font-size: .95em; font-weight: 700; padding: 0; text-indent: 0; }
+.version.true { border-color: var(--pst-color-text-base); box-shadow: inset 0 0 0 1px var(--pst-color-text-base); }
 .version .moved { font-style: italic; text-decoration: underline dotted; text-underline-offset: .2em; }
+@media (max-width: 30rem) { .version { font-size: .88em; } }
 `;
 
 class WhichLine extends Applet {
@@ -63,18 +64,18 @@ class WhichLine extends Applet {
     this.number += 1;
     const moved = swappedLines(...versions);
     this.cards.replaceChildren(...versions.map((text, i) => {
-      const marks = [i === item.right ? "✓ Shakespeare’s" : "✗ two lines swapped", i === chosen ? "yours" : "",
-        i === gpt ? "GPT’s" : ""].filter(Boolean);
+      const marks = [i === item.right ? "✓ Shakespeare’s" : "✗ two lines swapped",
+        i === chosen ? "your choice" : "", i === gpt ? "GPT’s choice" : ""].filter(Boolean);
       return h("div", { class: i === item.right ? "version true" : "version" },
-        ...card(`${LETTERS[i]}: ${marks.join(", ")}`, text, moved));
+        ...card(`${LETTERS[i]} ${marks.join(" · ")}`, text, moved));
     }));
     const isLast = this.number === this.data.items.length;
     const next = isLast ? button("Play again", () => this.restart())
       : button("Next speech", () => this.ask(), { class: "primary" });
     this.answer.replaceChildren(
-      h("p", {}, h("strong", {}, `${LETTERS[item.right]}: you are ${chosen === item.right ? "right" : "wrong"}. `),
-        `A costs GPT ${bits[0].toFixed(1)} bits and B ${bits[1].toFixed(1)}, so it chooses ${LETTERS[gpt]}, and is `
-        + `${gpt === item.right ? "right" : "wrong"}.`),
+      h("p", {}, h("strong", {}, `${LETTERS[item.right]} is Shakespeare’s: you are ${verdict(chosen === item.right)}. `),
+        `GPT pays ${bits[0].toFixed(1)} bits for A and ${bits[1].toFixed(1)} for B, so it chooses ${LETTERS[gpt]} and is `
+        + `${verdict(gpt === item.right)}.`),
       h("p", {}, `Right so far, of ${this.number}: `, h("strong", {}, `you ${right.you}`),
         `, GPT ${right.gpt}; a coin would have ${this.number / 2} on average.`),
       ...(isLast ? [h("p", {}, this.summary())] : []), h("div", {}, next));
@@ -85,8 +86,12 @@ class WhichLine extends Applet {
   summary() {
     const { n, right } = this.data.of_all;
     return `Over all ${n.toLocaleString("en")} such pairs from plays that it has not read, GPT is right in `
-      + `${Math.round(100 * right)} %. ${this.data.items.length} pairs rank nobody.`;
+      + `${Math.round(100 * right)} %; ${this.data.items.length} pairs are too few to rank anybody.`;
   }
+}
+
+function verdict(isRight) {
+  return isRight ? "right" : "wrong";
 }
 
 /** The lines of one version below its head; `moved` are set off. */

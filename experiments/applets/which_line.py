@@ -50,6 +50,19 @@ def draw() -> list[tuple[Pair, int]]:
     return list(zip(chosen, places, strict=True))
 
 
+def as_name(speaker: str) -> str:
+    """Write a speaker's name as prose does: DUKE OF YORK → Duke of York."""
+    words = [
+        word
+        if re.fullmatch("[IVX]+", word)
+        else word.lower()
+        if word == "OF"
+        else word.capitalize()
+        for word in speaker.split()
+    ]
+    return " ".join(words)
+
+
 def bits_of(text: str) -> float:
     """Add up what the strong GPT pays for the characters of a text after a line end."""
     model, tokenizer = load_model(MODEL)
@@ -65,7 +78,7 @@ def which_line() -> dict[str, Any]:
         speaker, _, _ = pair.right.partition(":\n")
         versions = [pair.right, pair.wrong] if right == 0 else [pair.wrong, pair.right]
         items.append({
-            "play": titles[pair.play], "speaker": speaker,
+            "play": titles[pair.play], "speaker": as_name(speaker),
             "versions": [text.partition("\n")[2] for text in versions], "right": right,
             "bits": [bits_of(text) for text in versions],
         })  # fmt: skip

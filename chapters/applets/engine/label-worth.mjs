@@ -108,7 +108,12 @@ export function factor(k) {
   return k.toFixed(k < 0.95 ? 2 : 1);
 }
 
-/** Write a number of labels with three digits: 846, 1,960. */
+/** Write a number of labels that was read off a curve, with three digits: 846, 1,960. */
 export function count(labels) {
-  return (labels < 9_000 ? Number(labels.toPrecision(3)) : Math.round(labels)).toLocaleString("en");
+  return whole(Number(labels.toPrecision(3)));
+}
+
+/** Write a whole number: 9,242. */
+export function whole(number) {
+  return number.toLocaleString("en");
 }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 /** Accuracy over the number of labels, and the horizontal distance between two curves. */
-import { count, valueAt } from "../engine/label-worth.mjs";
+import { count, valueAt, whole } from "../engine/label-worth.mjs";
 
-const [WIDTH, HEIGHT] = [360, 236];
-const BOX = { left: 30, right: 336, top: 10, bottom: 196 };
+const [WIDTH, HEIGHT] = [360, 246];
+const BOX = { left: 40, right: 336, top: 10, bottom: 204 };
 const Y = { low: 0.45, high: 0.9, ticks: [0.5, 0.6, 0.7, 0.8] };
-const NAME_WIDTH = 110; // of a curve's name, at most
+const NAME_WIDTH = 125; // of a curve's name, at most
 const HEAD = 7; // of the arrow
+const NEAR = 5; // the method's own curve is that near to a short arrow
 
 /** Where the picture's axis begins and ends, as percentages of its width: a slider stands below. */
 export const AXIS = { left: (100 * BOX.left) / WIDTH, right: (100 * (WIDTH - BOX.right)) / WIDTH };
 
 export const LABEL_PLOT_STYLE = `
-.plot { display: block; height: auto; max-width: 31rem; width: 100%; }
-.plot text { fill: var(--pst-color-text-base); font: 12.5px var(--pst-font-family-base, sans-serif);
+.plot { display: block; height: auto; max-width: 27rem; width: 100%; }
+.plot text { fill: var(--pst-color-text-base); font: 14px var(--pst-font-family-base, sans-serif);
   paint-order: stroke; stroke: var(--pst-color-background); stroke-linejoin: round; stroke-width: 4px; }
-.plot .quiet { fill: var(--pst-color-text-muted); font-size: 12px; }
+.plot .quiet { fill: var(--pst-color-text-muted); font-size: 13.4px; }
 .plot .axis { fill: none; stroke: var(--pst-color-text-muted); }
 .plot .grid { stroke: var(--pst-color-border); }
 .plot .chance { stroke: var(--pst-color-text-muted); stroke-dasharray: 2 4; }
@@ -32,7 +33,7 @@ export const LABEL_PLOT_STYLE = `
 .plot .head { fill: var(--pst-color-primary); }
 .plot .fall { stroke-dasharray: 2 3; stroke-width: 1.5; }
 .plot .grip { fill: var(--pst-color-background); stroke: var(--pst-color-primary); stroke-width: 3; }
-.plot .times { fill: var(--pst-color-primary); font-size: 15px; font-weight: 700; }
+.plot .times { fill: var(--pst-color-primary); font-size: 16px; font-weight: 700; }
 @media (forced-colors: active) { .plot .curve, .plot .handle, .plot .arrow { stroke: CanvasText; } }
 `;
 
@@ -56,10 +57,12 @@ export function labelPlot(nLabels, curves, measure, majority, words) {
   const svg = draw("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
     "aria-label": words.all });
   const both = [curves.other, curves.own];
-  svg.append(...axes(nLabels, across), ...chance(majority),
+  svg.append(...axes(nLabels, across), chance(majority),
     ...both.map((one) => band(one, nLabels, across)),
     ...both.flatMap((one) => line(one, nLabels, across)),
-    ...names(curves, nLabels, across), ...ruler(measure, across, words.times));
+    ...ruler(measure, across, words.times, (place) => heightsAt(place, curves, nLabels, across)),
+    ...names(curves, nLabels, across).map(({ y, name }) => word(BOX.right, y, name, "end", "name")),
+    word(BOX.right, up(majority) + 15, "always “fresh”", "end", "quiet"));
   return svg;
 }
 
@@ -76,17 +79,17 @@ function axes(nLabels, across) {
   return [
     ...Y.ticks.flatMap((value) => [
       draw("path", { class: "grid", d: `M${BOX.left} ${up(value)}H${BOX.right}` }),
-      word(BOX.left - 5, up(value) + 4, Math.round(100 * value), "end", "quiet")]),
+      word(BOX.left - 5, up(value) + 4, `${Math.round(100 * value)} %`, "end", "quiet")]),
     draw("path", { class: "axis", d: `M${BOX.left} ${BOX.top}V${BOX.bottom}H${BOX.right}` }),
     ...nLabels.map((n) => draw("path", { class: "axis", d: `M${across(n)} ${BOX.bottom}v4` })),
-    ...nLabels.map((n) => word(across(n), BOX.bottom + 17, count(n), "middle", "quiet")),
-    word(BOX.left + 6, BOX.top + 8, "right, in %", "start", "quiet"),
+    ...nLabels.map((n) => word(across(n), BOX.bottom + 18, whole(n), "middle", "quiet")),
+    word(BOX.left + 6, BOX.top + 8, "accuracy", "start", "quiet"),
     word((BOX.left + BOX.right) / 2, HEIGHT - 6, "labels", "middle", "quiet"),
   ];
 }
 
 function chance(majority) {
-  return [draw("path", { class: "chance", d: `M${BOX.left} ${up(majority)}H${BOX.right}` })];
+  return draw("path", { class: "chance", d: `M${BOX.left} ${up(majority)}H${BOX.right}` });
 }
 
 function band({ kind, low, high }, nLabels, across) {
@@ -103,21 +106,29 @@ function line({ kind, values }, nLabels, across) {
   ];
 }
 
-/** The curves' names at their right ends: one above both, one below both. */
+/** The curves' names and their heights at the right ends: one above both, one below both. */
 function names({ own, other }, nLabels, across) {
   const last = BOX.right - NAME_WIDTH;
   const ends = nLabels.filter((n) => across(n) > last);
   const places = [labelsAt(last / WIDTH, nLabels), ...ends];
   const all = [own, other].flatMap(({ values }) => places.map((n) => up(valueAt(nLabels, values, n))));
   const [above, below] = own.values.at(-1) >= other.values.at(-1) ? [own, other] : [other, own];
-  return [
-    word(BOX.right, Math.min(...all) - 8, above.name, "end", "name"),
-    word(BOX.right, Math.max(...all) + 17, below.name, "end", "name"),
-  ];
+  return [{ y: Math.min(...all) - 8, name: above.name }, { y: Math.max(...all) + 17, name: below.name }];
 }
 
-/** The handle at n, and the arrow from the method's point to the reference's. */
-function ruler({ n, accuracy, labels, where }, across, times) {
+/** How high the curves are at a place, and their names where it is below or above those. */
+function heightsAt(place, curves, nLabels, across) {
+  const found = [curves.own, curves.other].map(({ values }) =>
+    up(valueAt(nLabels, values, labelsAt(place / WIDTH, nLabels))));
+  const beside = place > BOX.right - NAME_WIDTH ? names(curves, nLabels, across) : [];
+  return [...found, ...beside.map(({ y }) => y - 5)];
+}
+
+/**
+ * The handle at n, and the arrow from the method's point to the reference's; the factor stands on
+ * that side of the arrow where the next thing, whose heights `heights` gives, is farther.
+ */
+function ruler({ n, accuracy, labels, where }, across, times, heights) {
   const [from, y] = [across(n), up(accuracy)];
   const beyond = { more: BOX.right + 16, fewer: BOX.left - 12 }[where];
   const to = beyond ?? across(labels);
@@ -125,6 +136,9 @@ function ruler({ n, accuracy, labels, where }, across, times) {
   const head = Math.min(HEAD, Math.abs(to - from));
   const middle = Math.min(BOX.right - 24, Math.max(BOX.left + 24, (from + to) / 2));
   const isLate = to > BOX.right - 44;
+  const gaps = heights(middle).map((height) => height - y);
+  const room = (side) => Math.min(...gaps.map((gap) => side * gap).filter((gap) => gap > NEAR), BOX.bottom);
+  const shift = room(1) > room(-1) && y + 24 < BOX.bottom ? 21 : -11;
   return [
     draw("path", { class: "handle", d: `M${from} ${BOX.top}V${BOX.bottom}` }),
     ...(beyond ? [] : [
@@ -134,7 +148,7 @@ function ruler({ n, accuracy, labels, where }, across, times) {
     draw("path", { class: `arrow ${beyond ? "open" : ""}`, d: `M${from} ${y}H${to - way * head}` }),
     draw("path", { class: "head", d: `M${to} ${y}l${-way * head} ${-head}v${2 * head}Z` }),
     draw("circle", { class: "grip", cx: from, cy: y, r: 6.5 }),
-    word(middle, y - 11, times, "middle", "times"),
+    word(middle, y + shift, times, "middle", "times"),
   ];
 }
 
