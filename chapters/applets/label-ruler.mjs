@@ -20,15 +20,15 @@ const REFERENCES = {
   scratch: { option: "a mini BERT from random weights", name: "random mini BERT" },
 };
 const STYLE = `${LABEL_PLOT_STYLE}
-.said { min-height: 3.4em; }
+.said { min-height: 3.3em; }
 .ruler { max-width: 27rem; }
 .ruler input { margin: 0 0 0 calc(${AXIS.left}% - 8px); width: calc(${100 - AXIS.left - AXIS.right}% + 16px); }
-@media (max-width: 30rem) { .said { min-height: 6.7em; } }
+@media (max-width: 30rem) { .said { min-height: 6.2em; } }
 `;
 
 class LabelRuler extends Applet {
   static offer = "Measure what pre-training is worth in labels";
-  static room = [560, 600];
+  static room = [604, 640];
 
   async build(panel) {
     this.study = await getJson("label_ruler.json");

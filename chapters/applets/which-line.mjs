@@ -22,7 +22,7 @@ button.version:hover { border-color: var(--pst-color-primary); box-shadow: inset
 
 class WhichLine extends Applet {
   static offer = "Which of the two did Shakespeare write?";
-  static room = [300, 460];
+  static room = [335, 443];
 
   async build(panel) {
     this.data = await getJson("which_line.json");
