@@ -29,6 +29,8 @@ APPLETS = [
     ("three-models", ""),
     ("mask-painter", ""),
     ("compress-sentence", ""),
+    ("which-line", ""),
+    ("label-ruler", ""),
     ("compute-budget", ""),
 ]
 """Name of each applet, with the data that tell two of a name apart."""
