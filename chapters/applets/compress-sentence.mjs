@@ -19,7 +19,7 @@ const START = "I am a sentence that nobody has written before.";
 const LETTER = 11; // of START, which is looked at first
 const SUGGESTIONS = [
   ["A line of Macbeth", "Is this a dagger which I see before me, the handle toward my hand?"],
-  ["A line of today", "My phone needs a new battery, and the train is late again."],
+  ["A modern line", "My phone needs a new battery, and the train is late again."],
   ["Random letters", "utbmqgxezkwfrjvdahycopnl"],
   ["One word, ten times", Array(10).fill("good").join(" ")],
 ];

@@ -161,7 +161,7 @@ def test_the_suggestions_show_where_it_fails(visit: Visitor, coder: Coder):
     panel = opened(visit)
     words = {
         "A line of Macbeth": "times as many",
-        "A line of today": "times as many",
+        "A modern line": "times as many",
         "Random letters": "longer than plain text",
         "One word, ten times": "gzip is shorter",
     }
