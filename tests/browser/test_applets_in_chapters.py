@@ -27,6 +27,8 @@ APPLETS = [
     ("span-corruption", ""),
     ("task-prefix", ""),
     ("three-models", ""),
+    ("which-line", ""),
+    ("label-ruler", ""),
     ("compute-budget", ""),
 ]
 """Name of each applet, with the data that tell two of a name apart."""

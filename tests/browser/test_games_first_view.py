@@ -19,6 +19,8 @@ VIEWS = {
     "verdict-game": (".row button", "[role=status]"),
     "fill-blank": ("form input", ".tries"),
     "next-letter": ("label input", "[role=status]"),
+    "which-line": ("button", "[role=status]"),
+    "label-ruler": ("input", "[role=status]"),
     "time-machine gpt": ("input", "pre"),
     "time-machine bert": ("input", ".sentence .tokens"),
 }
@@ -73,6 +75,7 @@ STATES = {
     "query-turner": ("angle=40&length=3", "input[type=range]", "40"),
     "compute-budget": ("know=budget&budget=3e22", "label input[type=text]", "3e22"),
     "next-letter": ("line=3", "select", "3"),
+    "label-ruler": ("method=frozen_minilm&reference=bow&n=512", "select", "frozen_minilm"),
     "time-machine gpt": ("step=300&opening=KING", "input[type=range]", "3"),
     "time-machine bert": ("step=300&text=My%20lord", ".sentence input", "My lord"),
 }
