@@ -29,6 +29,7 @@ APPLETS = [
     ("three-models", ""),
     ("which-line", ""),
     ("label-ruler", ""),
+    ("compress-sentence", ""),
     ("compute-budget", ""),
 ]
 """Name of each applet, with the data that tell two of a name apart."""

@@ -11,7 +11,10 @@ from chapter_places import applet_page
 from playwright.sync_api import Page, expect
 from visiting import Visit, Visitor
 
-NAMES = ["generation", "mask-fill", "three-models", "span-corruption", "task-prefix"]
+NAMES = [
+    *("generation", "mask-fill", "three-models", "span-corruption", "task-prefix"),
+    "compress-sentence",
+]
 PAGE = applet_page("mask-fill")
 SAVE_DATA = """Object.defineProperty(navigator, "connection",
   { value: { saveData: true }, configurable: true });"""
@@ -102,6 +105,7 @@ def test_the_answer_stands_right_below_what_is_asked(visit: Visitor, name: str, 
         "three-models": ".verdict tbody",
         "span-corruption": ".pair .sequence:nth-of-type(2)",
         "task-prefix": "dd",
+        "compress-sentence": ".letters",
     }
     panel = open_applet(visit(applet_page(name), width=width, reduced_motion=True), name)
     asked = panel.locator("input, textarea").first.bounding_box()
@@ -156,7 +160,9 @@ def busiest(page: Page) -> float:
     return max(json.loads(page.evaluate("JSON.stringify(window.longTasks)")), default=0)
 
 
-@pytest.mark.parametrize("name", ["mask-fill", "three-models", "span-corruption"])
+@pytest.mark.parametrize(
+    "name", ["mask-fill", "three-models", "span-corruption", "compress-sentence"]
+)
 @pytest.mark.applet
 def test_a_press_leaves_the_page_free(visit: Visitor, name: str):
     """On a processor four times as slow no press blocks the page for long; the limit is wide."""

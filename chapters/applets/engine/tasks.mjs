@@ -3,6 +3,7 @@
  * What a page lets the models do: each task takes a loaded model and plain data, and gives plain
  * data, so that it can run in a worker as well as in the page.
  */
+import { CountReader } from "./arithmetic-coding.mjs";
 import { readModel } from "./checkpoint.mjs";
 import { bertGuesses, bertInfill, gptInfill, t5Account, t5Answer, t5Infill } from "./infill.mjs";
 import { GPT } from "./models.mjs";
@@ -16,6 +17,12 @@ const TASKS = {
   next: (loaded, ids) => {
     loaded.reader ??= new Reader(loaded.model);
     return loaded.reader.scores(ids);
+  },
+
+  /** GPT: counts for every place of the ids, from which an arithmetic coder cuts its intervals. */
+  counts: (loaded, ids) => {
+    loaded.counter ??= new CountReader(loaded);
+    return loaded.counter.read(ids);
   },
 
   /** BERT: a distribution for each of several hidden places. */
