@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 8: bytes that pay, k as a formula, two models in one, traces of a leak."""
+"""Checkers of chapter 8: three references, unequal lengths, counts as a code, and four more.
+
+The four: bytes that pay, k as a formula, two models in one, traces of a leak.
+"""
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,6 +39,187 @@ MACBETH, KING_JOHN = (2.225, 2.218, 2.104), (2.008, 2.037, 1.920)
 """Bits per character of the counts, of the GPT and of their best mixture."""
 GAPS, PAIRS = (0.271, 0.639), (0.962, 1.0)
 """What GPT and counts show of the plays that they have read: bits saved, share of pairs."""
+
+MEASURED = (((100, 1000), (0.6, 0.7), 0.65), ((32, 128, 512), (0.5, 0.6, 0.7), 0.66),
+            ((10, 40, 90), (0.2, 0.3, 0.9), 0.25))  # fmt: skip
+"""Cases: numbers of labels, a reference's accuracies, the accuracy that is asked for."""
+FACTORS, LINEAR = (15.33, 12.56, 49.72), (15.63, 13.91, 58.29)
+"""What 128 labels for MiniLM are worth by the record, in log n and in n itself."""
+PER_CHARACTER, DIGITS, SINGLE_DIGITS = 62, 1459, (1951, 1948)
+"""Whole speeches picked per character; digits of Macbeth's start by pairs, by single letters."""
+HISTORIES = (([0, 1, 0, 1, 1], [2, 0], 3), ([0, 1, 2, 1, 2, 2], [0, 1], 4), ([0, 1], [], 2))
+"""Cases: a history of symbols, what is known, the number of symbols."""
+
+
+def reference() -> Checker:
+    """Measure k of one model against three references."""
+
+    def needs(ns: Any, accuracies: Any, accuracy: float) -> float:
+        """Join the points in log n."""
+        return math.exp(np.interp(accuracy, accuracies, np.log(ns)))
+
+    needed = Part(
+        Function("needed(ns, accuracies, accuracy)", MEASURED, Number("labels")),
+        acts_like(needs, MEASURED),
+        (
+            Mistake(
+                acts_like(lambda n, a, x: np.interp(x, a, n), MEASURED),
+                "you join the points in n; the definition does it in log n.",
+            ),
+            Mistake(
+                acts_like(lambda n, a, x: np.interp(x, a, np.log(n)), MEASURED),
+                "that is the logarithm of the labels.",
+            ),
+            Mistake(
+                acts_like(lambda n, a, x: np.interp(x, a, np.log10(n)), MEASURED),
+                "that is the logarithm of the labels.",
+            ),
+            Mistake(
+                acts_like(lambda n, a, x: needs(n, a, x) / n[0], MEASURED),
+                "that is a factor; the function gives the labels.",
+            ),
+        ),
+        "on paper: at an accuracy half way between two points, the labels are √(n₁ n₂).",
+    )
+    factors = Part(
+        Numbers((3,), "times: twin, counted words, small network"),
+        near(FACTORS, rel=0.02),
+        (
+            Mistake(near(LINEAR, rel=0.015), "you joined the points in n, not in log n."),
+            off_by_factor(FACTORS, 128, "those are labels; divide by MiniLM's 128.", 0.02),
+            Mistake(near(np.divide(1, FACTORS), rel=0.02), "turned around: k is m divided by n."),
+            Mistake(
+                near(np.divide(FACTORS, 4), rel=0.02), "divide by the labels that MiniLM had, 128."
+            ),
+        ),
+        "for each reference: the labels it needs for MiniLM's accuracy, divided by 128.",
+    )
+    changes = Part(
+        Choice(("the labels", "the size", "the test films")),
+        equals("the size"),
+        (
+            Mistake(equals("the labels"), "both learn from the same labelled sentences."),
+            Mistake(equals("the test films"), "both are asked about the same films."),
+        ),
+        "compare the two networks.",
+    )
+    parts = {"needed": needed, "factors": factors, "also changes": changes}
+    explanation = "One model, three references, three factors; only the twin isolates the weights."
+    return Checker("ex-adv-reference", "warm-up", parts, explanation)
+
+
+def length() -> Checker:
+    """Compare texts of different lengths by total bits and by bits per character."""
+    total = Part(
+        Number("whole speeches"),
+        near(0, rel=0, abs_=0.5),
+        (
+            Mistake(near(100, rel=0, abs_=0.5), "turned around: fewer bits wins."),
+            Mistake(near(84, rel=0, abs_=3.5), "that is the original task; cut the last line off."),
+        ),
+        "compare the bits of the whole speech with those of its beginning.",
+    )
+    per = Part(
+        Number("whole speeches"),
+        near(PER_CHARACTER, rel=0, abs_=1.5),
+        (
+            Mistake(near(100 - PER_CHARACTER, rel=0, abs_=1.5), "turned around: fewer bits wins."),
+            Mistake(near(0, rel=0, abs_=0.5), "divide each sum by the length of its own text."),
+        ),
+        "bits of a text divided by its characters, for both texts.",
+    )
+    changed = Part(
+        Number("answers"),
+        near(0, rel=0, abs_=0.5),
+        (Mistake(between(1, 100), "both versions have the same length; what does dividing do?"),),
+        "count pairs in which the two scorers disagree.",
+    )
+    prefer = Part(
+        Choice(("the right text", "the longer text", "the shorter text")),
+        equals("the shorter text"),
+        (
+            Mistake(equals("the right text"), "here both texts are right, and one always wins."),
+            Mistake(equals("the longer text"), "does a further character add bits or remove them?"),
+        ),
+        "look at which text won in (a).",
+    )
+    parts = {"total": total, "per character": per, "changed": changed, "prefer": prefer}
+    explanation = "Total bits compare texts of equal length; each further character costs some."
+    return Checker("ex-adv-length", "experiment", parts, explanation)
+
+
+def counts() -> Checker:
+    """Write a predictor of pair counts, and encode with it."""
+
+    def pairs(history: Any, known: Any, n: int, plus: float = 1, back: int = 0) -> Any:
+        """Count the neighbours of the last known symbol: followers, or with back=1 those before."""
+        row = np.full(n, plus, dtype=float)
+        if not known:
+            return np.ones(n)
+        for two in pairwise(history):
+            if two[back] == known[-1]:
+                row[two[1 - back]] += 1
+        return row
+
+    mine = Part(
+        Function("pair_counts(history, known, n_symbols)", HISTORIES, Numbers((None,), "counts")),
+        acts_like(pairs, HISTORIES),
+        (
+            Mistake(
+                acts_like(lambda h, k, n: pairs(h, k, n, plus=0), HISTORIES),
+                "add 1 to each count, so that no piece is empty.",
+            ),
+            Mistake(
+                acts_like(lambda h, k, n: pairs(h, k, n, back=1), HISTORIES),
+                "that is what came before the symbol; count what came after it.",
+            ),
+            Mistake(
+                acts_like(lambda h, k, n: pairs(h, k[:1], n), HISTORIES),
+                "take the last symbol of known, not the first.",
+            ),
+            Mistake(
+                acts_like(lambda h, k, n: pairs(h, k, n) / pairs(h, k, n).sum(), HISTORIES),
+                "those are probabilities; encode wants whole numbers.",
+            ),
+            Mistake(
+                acts_like(lambda h, k, n: 1 + np.bincount(h, minlength=n), HISTORIES),
+                "those are counts of single symbols; look at the one before.",
+            ),
+        ),
+        "try it by hand on five symbols.",
+    )
+    digits = Part(
+        Number("binary digits"),
+        near(DIGITS, rel=0, abs_=1.5),
+        (
+            Mistake(
+                near(*SINGLE_DIGITS, rel=0, abs_=1.5),
+                "that is with counts of single characters; use the character before.",
+            ),
+            off_by_factor(DIGITS, math.log(2), "those are nats; count binary digits.", 2e-3),
+            off_by_factor(DIGITS, 1 / 8, "those are bytes; count binary digits.", 5e-3),
+            off_by_factor(DIGITS, 1 / 400, "that is per character; give all 400 together.", 5e-3),
+        ),
+        "the second thing that encode returns, for the first 400 characters.",
+    )
+    fewer = Part(
+        Choice(("mine", "gzip")),
+        equals("mine"),
+        (Mistake(equals("gzip"), "compare your digits with gzip's bits once more."),),
+        "compare the two numbers.",
+    )
+    without = Part(
+        Choice(("the code gets longer", "an unseen pair cannot be coded", "nothing")),
+        equals("an unseen pair cannot be coded"),
+        (
+            Mistake(equals("the code gets longer"), "how wide is the piece of an unseen pair?"),
+            Mistake(equals("nothing"), "are there pairs that the plays never had?"),
+        ),
+        "think of a piece of width 0.",
+    )
+    parts = {"counts": mine, "digits": digits, "fewer": fewer, "without": without}
+    explanation = "Any predictor makes a code, if it leaves every symbol a piece of the interval."
+    return Checker("ex-adv-counts", "extension", parts, explanation)
 
 
 def paid() -> Checker:
@@ -257,6 +442,9 @@ def _fit(n: int = TEN_TIMES) -> tuple[float, float, float]:
 
 
 CHECKERS = {
+    "ex-adv-reference": reference,
+    "ex-adv-length": length,
+    "ex-adv-counts": counts,
     "ex-adv-paid": paid,
     "ex-adv-k": formula,
     "ex-adv-mix": mixture,

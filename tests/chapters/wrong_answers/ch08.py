@@ -2,6 +2,9 @@
 """Answers to the exercises of chapter 8."""
 
 import math
+from itertools import pairwise
+
+import numpy as np
 
 from wrong_answers import Planted, but
 
@@ -16,6 +19,34 @@ def coin_bits(p, q):
     return -math.log2(0.5 * p + 0.5 * q) - (-math.log2(max(p, q)))
 
 
+def needed(ns, accuracies, accuracy):
+    """Walk along the points until the accuracy lies between two of them."""
+    for left in range(len(ns) - 1):
+        if accuracies[left] <= accuracy <= accuracies[left + 1]:
+            share = (accuracy - accuracies[left]) / (accuracies[left + 1] - accuracies[left])
+            return ns[left] ** (1 - share) * ns[left + 1] ** share
+    raise ValueError("not reached")
+
+
+def pair_counts(history, known, n_symbols):
+    """List all followers of the last symbol, then count them."""
+    followers = [b for a, b in pairwise(history) if known and a == known[-1]]
+    return [1 + followers.count(symbol) for symbol in range(n_symbols)]
+
+
+def before(history, known, n_symbols):
+    """Count what came before the last symbol."""
+    return pair_counts(history[::-1], known, n_symbols)
+
+
+REFERENCE = {"needed": needed, "factors": [15.333, 12.561, 49.718], "also changes": "the size"}
+LENGTH = {"total": 0, "per character": 62, "changed": 0, "prefer": "the shorter text"}
+COUNTS = {
+    "counts": pair_counts,
+    "digits": 1459,
+    "fewer": "mine",
+    "without": "an unseen pair cannot be coded",
+}
 PAID = {"invented": 1.12e12, "ours": [9_976_429, 48_576_088], "decides": "number of weights"}
 K = {"k": k_of, "falls": "b > d", "exponents": [0.1105, 0.0778], "ten times": 0.62}
 MIX = {
@@ -31,6 +62,74 @@ LEAK = {
 }
 
 PLANTED = {
+    "ex-adv-reference": Planted(
+        REFERENCE,
+        (
+            (but(REFERENCE, needed=lambda n, a, x: np.interp(x, a, n)), "in log n"),
+            (but(REFERENCE, needed=lambda n, a, x: math.log(needed(n, a, x))), "the logarithm"),
+            (but(REFERENCE, needed=lambda n, a, x: math.log10(needed(n, a, x))), "the logarithm"),
+            (but(REFERENCE, needed=lambda n, a, x: needed(n, a, x) / n[0]), "gives the labels"),
+            (but(REFERENCE, needed=lambda n, a, x: n[-1]), "half way"),
+            (but(REFERENCE, factors=[15.63, 13.91, 58.29]), "not in log n"),
+            (but(REFERENCE, factors=[1962.6, 1607.8, 6363.9]), "those are labels"),
+            (but(REFERENCE, factors=[0.0652, 0.0796, 0.0201]), "turned around"),
+            (but(REFERENCE, factors=[3.83, 3.14, 12.43]), "that MiniLM had"),
+            (but(REFERENCE, factors=[1, 2, 3]), "for each reference"),
+            (but(REFERENCE, also_changes="the labels"), "same labelled"),
+            (but(REFERENCE, also_changes="the test films"), "same films"),
+        ),
+        (but(REFERENCE, factors=(15.3, 12.6, 50.0), also_changes="The size"),),
+    ),
+    "ex-adv-length": Planted(
+        LENGTH,
+        (
+            (but(LENGTH, total=100), "fewer bits wins"),
+            (but(LENGTH, total=84), "the original task"),
+            (but(LENGTH, total=50), "its beginning"),
+            (but(LENGTH, per_character=38), "fewer bits wins"),
+            (but(LENGTH, per_character=0), "its own text"),
+            (but(LENGTH, per_character=90), "divided by its characters"),
+            (but(LENGTH, changed=7), "what does dividing do"),
+            (but(LENGTH, changed=-1), "disagree"),
+            (but(LENGTH, prefer="the right text"), "one always wins"),
+            (but(LENGTH, prefer="the longer text"), "add bits"),
+        ),
+        (but(LENGTH, per_character=63),),
+    ),
+    "ex-adv-counts": Planted(
+        COUNTS,
+        (
+            (
+                but(
+                    COUNTS,
+                    counts=lambda h, k, n: [c - 1 for c in pair_counts(h, k, n)] if k else [1] * n,
+                ),
+                "add 1",
+            ),
+            (but(COUNTS, counts=before), "came before"),
+            (but(COUNTS, counts=lambda h, k, n: pair_counts(h, k[:1], n)), "not the first"),
+            (
+                but(
+                    COUNTS,
+                    counts=lambda h, k, n: (
+                        np.array(pair_counts(h, k, n)) / sum(pair_counts(h, k, n))
+                    ),
+                ),
+                "whole numbers",
+            ),
+            (but(COUNTS, counts=lambda h, k, n: [1 + h.count(s) for s in range(n)]), "single"),
+            (but(COUNTS, counts=lambda h, k, n: [1] * n), "five symbols"),
+            (but(COUNTS, digits=1951), "single characters"),
+            (but(COUNTS, digits=1011), "nats"),
+            (but(COUNTS, digits=182), "bytes"),
+            (but(COUNTS, digits=3.65), "per character"),
+            (but(COUNTS, digits=989), "the second thing"),
+            (but(COUNTS, fewer="gzip"), "once more"),
+            (but(COUNTS, without="the code gets longer"), "how wide"),
+            (but(COUNTS, without="nothing"), "never had"),
+        ),
+        (but(COUNTS, digits=1460, fewer="Mine"),),
+    ),
     "ex-adv-paid": Planted(
         PAID,
         (
