@@ -154,5 +154,5 @@ def test_a_missing_model_gives_the_message(visit: Visitor):
 
 def test_without_scripts_the_static_form_stands(visit: Visitor):
     plain = find(visit(PAGE, javascript=False), NAME)
-    expect(plain.locator("p").last).to_contain_text("Where scripts run")
+    expect(plain.locator("p").last).to_contain_text("In a browser with JavaScript")
     expect(plain.locator("button")).to_have_count(0)
