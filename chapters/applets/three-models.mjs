@@ -38,7 +38,7 @@ const STYLE = `
 
 class ThreeModels extends Applet {
   static offer = "Ask the three models about your own sentence";
-  static room = [523, 545];
+  static room = [523, 600];
 
   async build(panel) {
     const text = this.state.get("text") ?? START;

@@ -26,7 +26,7 @@ def prefix_mask(n_tokens, prefix_len):
 MASKS = {"causal": lambda n: prefix_mask(n, 0), "prefix lm": prefix_mask}
 SUMS = {"blue rose": 0.12, "each other": 1.375, "itself": 4, "prefix": 2}
 COPY = {"open": "falls to 0", "unshifted": "falls to 0", "writes": list("ggggg")}
-TOWN = {"floors": [0.891, 0.697], "nearer": "gpt", "anew": 0}
+TOWN = {"floors": [0.891, 0.814], "nearer": "gpt", "anew": 0}
 PREFIX = {"permissions": permissions, "usable": [3, 4, 5], "inside": "rises"}
 
 PLANTED = {
@@ -85,8 +85,8 @@ PLANTED = {
             (but(COPY, open="stays as high"), "one place to the right"),
             (but(COPY, unshifted="rises"), "easiest of all"),
             (but(COPY, unshifted="stays as high"), "the token itself"),
-            (but(COPY, writes=list("king ")), "not the whole text"),
-            (but(COPY, writes=list(" of t")), "just read"),
+            (but(COPY, writes=list("kings")), "not the whole text"),
+            (but(COPY, writes=list("gofth")), "just read"),
             (but(COPY, writes=list("eeeee")), "what does a model write"),
             (but(COPY, writes="g"), "expected a list of 5 characters"),
         ),
@@ -94,19 +94,20 @@ PLANTED = {
     "ex-wld-town": Planted(
         TOWN,
         (
-            (but(TOWN, floors=[0.697, 0.891]), "comes first"),
-            (but(TOWN, floors=[0.617, 0.483]), "nats"),
-            (but(TOWN, floors=[0.80, 0.58]), "town of the lesson"),
-            (but(TOWN, floors=[0.827, 0.4995]), "that is for *wet*"),
+            (but(TOWN, floors=[0.814, 0.891]), "comes first"),
+            (but(TOWN, floors=[0.6175, 0.564]), "nats"),
+            (but(TOWN, floors=[0.80, 0.70]), "town of the lesson"),
+            (but(TOWN, floors=[0.827, 0.692]), "that is for *wet*"),
+            (but(TOWN, floors=[0.891, 0.697]), "between two umbrellas"),
             (but(TOWN, floors=[0.531, 0.3]), "both outcomes"),
             (but(TOWN, floors=[0.5, 0.5]), "entropy of the umbrella"),
             (but(TOWN, nearer="bert"), "so is its floor"),
             (but(TOWN, nearer="equal"), "own floor"),
-            (but(TOWN, anew=0.194), "difference of (a)"),
+            (but(TOWN, anew=0.0773), "difference of (a)"),
             (but(TOWN, anew=1), "the floor itself"),
             (but(TOWN, anew=0.5), "drawn anew"),
         ),
-        (but(TOWN, floors=[0.89, 0.70]),),
+        (but(TOWN, floors=[0.89, 0.81]),),
     ),
     "ex-wld-information": Planted(
         INFORMATION,
