@@ -47,7 +47,11 @@ FACTORS, LINEAR = (15.33, 12.56, 49.72), (15.63, 13.91, 58.29)
 """What 128 labels for MiniLM are worth by the record, in log n and in n itself."""
 PER_CHARACTER, DIGITS, SINGLE_DIGITS = 62, 1459, (1951, 1948)
 """Whole speeches picked per character; digits of Macbeth's start by pairs, by single letters."""
-HISTORIES = (([0, 1, 0, 1, 1], [2, 0], 3), ([0, 1, 2, 1, 2, 2], [0, 1], 4), ([0, 1], [], 2))
+HISTORIES: tuple[tuple[list[int], list[int], int], ...] = (
+    ([0, 1, 0, 1, 1], [2, 0], 3),
+    ([0, 1, 2, 1, 2, 2], [0, 1], 4),
+    ([0, 1], [], 2),
+)
 """Cases: a history of symbols, what is known, the number of symbols."""
 
 
