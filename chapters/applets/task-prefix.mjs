@@ -58,28 +58,28 @@ class TaskPrefix extends Applet {
     const text = beginning(this.input.value, LONGEST);
     const { tokenizer } = this.t5;
     const known = Object.keys(TEXTS).find((name) => TEXTS[name] === text);
-    const left = new Set();
-    let isCut = text.length < this.input.value.length;
-    for (const [n, prefix] of PREFIXES.entries()) {
+    const asked = PREFIXES.map((prefix) => tokenizer.pieces(prefix ? `${prefix}: ${text}` : text));
+    this.said.textContent = this.words(text, this.input.value.length, asked);
+    for (const [n, pieces] of asked.entries()) {
       const [name, answer] = this.cells[n];
-      const isOwn = Boolean(known) && OWN[known] === prefix;
+      const isOwn = Boolean(known) && OWN[known] === PREFIXES[n];
       for (const node of [name, answer]) node.classList.toggle("own", isOwn);
-      const pieces = tokenizer.pieces(prefix ? `${prefix}: ${text}` : text);
-      for (const { text: piece, id } of pieces) if (id === undefined) left.add(piece.trim());
       const ids = pieces.map(({ id }) => id).filter((id) => id !== undefined);
-      isCut ||= ids.length >= MOST_READ;
       const written = text.trim()
         ? await this.t5.ask("answer", ids.slice(0, MOST_READ - 1), MOST_WRITTEN) : [];
       answer.textContent = tokenizer.decode(written).trim();
     }
-    this.said.textContent = this.words(text, left, isCut);
   }
 
-  /** What a reader has to know about the text. */
-  words(text, left, isCut) {
+  /** What a reader has to know about the text, before the model has answered. */
+  words(text, nTyped, asked) {
     if (!text.trim()) return "Write a text, or choose one.";
-    if (left.size) return "Left out: characters that this model has never seen. It reads the rest.";
-    if (isCut) return `The model reads the first ${MOST_READ - 1} word pieces; the rest does not fit.`;
+    if (asked.flat().some(({ id }) => id === undefined)) {
+      return "Left out: characters that this model has never seen. It reads the rest.";
+    }
+    if (text.length < nTyped || asked.some((pieces) => pieces.length >= MOST_READ)) {
+      return `The model reads the first ${MOST_READ - 1} word pieces; the rest does not fit.`;
+    }
     return "The bar marks the prefix with which such texts were trained.";
   }
 }

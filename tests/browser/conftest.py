@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from stand import StandVisitor, Window
 from stand import furnish as furnish_stand
 from visiting import Visitor
@@ -26,7 +26,8 @@ NOT_RUN = pytest.StashKey[str]()
 
 @pytest.fixture(scope="session")
 def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
-    """The machine's Chromium, started once."""
+    """The machine's Chromium, started once; it waits long, for no test depends on a time."""
+    expect.set_options(timeout=60_000)
     try:
         find_browser()
     except ChapterError as error:

@@ -25,14 +25,6 @@ TERM = "article a.glossary-link"
 KIB = 1024
 
 
-@pytest.fixture(autouse=True)
-def _comfort_patience() -> Iterator[None]:
-    """Wait long on a busy machine; no test depends on how long it takes."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
-
-
 @pytest.fixture
 def chapter(visit: Visitor) -> Page:
     """A chapter in a wide window."""
