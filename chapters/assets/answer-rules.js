@@ -207,10 +207,13 @@ globalThis.answerRules = (() => {
     const isGiven = ({ name }) => Boolean(given[name]?.trim());
     const answered = rule.parts.filter(isGiven);
     if (!answered.length) return { state: "open", line: "Write your answer first." };
-    for (const part of answered) {
-      const hint = feedback(part, given[part.name]);
-      const name = part.name ? `(${part.name}) ` : "";
-      if (hint) return { state: "wrong", line: `Not yet: ${name}${hint}` };
+    const wrong = answered
+      .map(({ name, ...part }) => ({ name, hint: feedback(part, given[name]) }))
+      .filter(({ hint }) => hint);
+    if (wrong.length) {
+      const [{ name, hint }, ...others] = wrong;
+      const also = others.length ? ` Not right yet either: ${named(others.map((one) => one.name))}.` : "";
+      return { state: "wrong", line: `Not yet: ${name ? `(${name}) ` : ""}${hint}${also}` };
     }
     const missing = rule.parts.filter((part) => !isGiven(part)).map(({ name }) => name);
     if (missing.length) {

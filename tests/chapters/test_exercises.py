@@ -138,9 +138,9 @@ class TestChecker:
         checker, cases = find_checker(label), PLANTED[label].wrong
         lines = [checker.grade(answer) for answer, _ in cases]
         assert len(cases) >= 5
-        general = [any(line.endswith(o) for o in default_hint(checker)) for line in lines]
+        general = [any(hint in line for hint in default_hint(checker)) for line in lines]
         assert general.count(False) >= 3
-        never = {hint for hint in hints(checker) if not any(x.endswith(hint) for x in lines)}
+        never = {hint for hint in hints(checker) if not any(hint in line for line in lines)}
         assert never == set()
 
     def test_no_hint_gives_the_answer_away(self, label: str):

@@ -13,12 +13,16 @@ from pretrain_book.exercises.grader import find_checker
 def check(exercise: str, answer: object) -> None:
     """Print whether an answer is right, or which mistake it looks like.
 
+    A label that no exercise has is named in one line, with those that are spelt like it.
+
     Args:
         exercise: Label of the exercise, such as ``"ex-gpt-topp"``.
         answer: What the exercise asks for: a number, a list, a word, a function, or a dict of
             such parts. Three dots stand for an answer that is not given yet.
-
-    Raises:
-        ValueError: No exercise has this label.
     """
-    print(find_checker(exercise).grade(answer))
+    try:
+        checker = find_checker(exercise)
+    except ValueError as error:
+        print(f"There is {error}")
+    else:
+        print(checker.grade(answer))

@@ -274,10 +274,20 @@ class Words:
             AnswerTypeError: A single string, no strings, or another number of them.
         """
         if not isinstance(answer, list | tuple) or not all(isinstance(x, str) for x in answer):
+            _refuse_pieces(answer, self.asks_for)
             raise AnswerTypeError(f"expected {self.asks_for}, got {described(answer)}")
         if not answer or self.count not in (None, len(answer)):
             raise AnswerTypeError(f"expected {self.asks_for}, got {len(answer)}")
         return tuple(answer)
+
+
+def _refuse_pieces(answer: object, asks_for: str) -> None:
+    """Say how to write strings that came in pieces, as in ("s", "ea") for "sea"."""
+    items = answer if isinstance(answer, list | tuple) else ()
+    for item in items:
+        if isinstance(item, list | tuple) and item and all(isinstance(x, str) for x in item):
+            whole = shown("".join(item))
+            raise AnswerTypeError(f"expected {asks_for}, got {shown(item)}: write {whole} instead")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pretrain_book.exercises.predicates import (
     at,
     between,
     both,
+    either,
     equals,
     near,
     percent_for_share,
@@ -210,7 +211,10 @@ def fit() -> Checker:
         "ex-t5-fit",
         "derivation",
         Function("longest_text(length, share, mean_span)", FITS, Number("tokens of text")),
-        acts_like(lambda n, r, m: (n - 1) / (1 - r + r / m), FITS),
+        either(
+            acts_like(lambda n, r, m: (n - 1) / (1 - r + r / m), FITS),
+            acts_like(lambda n, r, m: int((n - 1) / (1 - r + r / m)), FITS),
+        ),
         Mistake(
             acts_like(lambda n, r, m: n / (1 - r + r / m), FITS), "the end token takes a place too."
         ),

@@ -13,8 +13,14 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
-from pretrain_book.exercises.answer_types import AnswerType, AnswerTypeError, described
-from pretrain_book.exercises.predicates import Mistake, Predicate
+from pretrain_book.exercises.answer_types import (
+    AnswerType,
+    AnswerTypeError,
+    Number,
+    Numbers,
+    described,
+)
+from pretrain_book.exercises.predicates import At, Equal, Mistake, Near, Predicate, slips
 
 Purpose = Literal["warm-up", "derivation", "experiment", "extension"]
 OPEN = "Put your answer in place of the three dots."
@@ -53,7 +59,24 @@ class Part:
             return f"{error}."
         if self.right(value):
             return ""
-        return next((m.hint for m in self.mistakes if m.when(value)), self.default_hint)
+        return next((m.hint for m in self.all_mistakes if m.when(value)), self.default_hint)
+
+    @property
+    def all_mistakes(self) -> tuple[Mistake, ...]:
+        """The known ones in their order, and after the last exact one what befalls any number.
+
+        A mistake that is one number is told from a rounded answer by itself; a range that is
+        listed after it would claim the rounded answer.
+        """
+        is_counted = isinstance(self.wanted, Number) and self.wanted.whole
+        if is_counted or not isinstance(self.wanted, Number | Numbers):
+            return self.mistakes
+        exact = [
+            n for n, one in enumerate(self.mistakes, 1) if isinstance(one.when, Near | Equal | At)
+        ]
+        n_first = max(exact, default=0)
+        common = slips(self.right, self.wanted.unit)
+        return (*self.mistakes[:n_first], *common, *self.mistakes[n_first:])
 
 
 @dataclass(frozen=True)
@@ -92,11 +115,16 @@ class Checker:
         return self._grade_parts(answer)
 
     def _grade_parts(self, answers: Mapping[str, object]) -> str:
-        """Judge part by part; the first mistake is named, open parts are asked for last."""
+        """Judge part by part; the first mistake is named, the places of others too."""
         given = [name for name in self.parts if answers[name] is not ...]
-        for name in given:
-            if hint := self.parts[name].feedback(answers[name]):
-                return f"Not yet: ({name}) {hint}"
+        hints = {name: self.parts[name].feedback(answers[name]) for name in given}
+        wrong = [name for name in given if hints[name]]
+        if wrong:
+            first, *others = wrong
+            also = (
+                f" Not right yet either: {', '.join(f'({n})' for n in others)}." if others else ""
+            )
+            return f"Not yet: ({first}) {hints[first]}{also}"
         missing = [f"({name})" for name in self.parts if name not in given]
         if not missing:
             return f"Right. {self.explanation}"

@@ -22,6 +22,7 @@ import numpy as np
 
 from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers, Words
 from pretrain_book.exercises.grader import Checker, Part
+from pretrain_book.exercises.predicates import At, Equal, Near
 
 Expression = Any
 """A number, a string, or a list of an operation's name and its operands."""
@@ -69,7 +70,7 @@ def _part(name: str, part: Part) -> dict[str, Any]:
         "asks": part.wanted.asks_for,
         **_kind(part.wanted),
         "right": rule(part.right),
-        "mistakes": [[rule(mistake.when), mistake.hint] for mistake in part.mistakes],
+        "mistakes": [[rule(mistake.when), mistake.hint] for mistake in part.all_mistakes],
         "hint": part.default_hint,
     }
 
@@ -101,17 +102,17 @@ def rule(predicate: Callable[..., Any], *arguments: Expression) -> Expression:
     Raises:
         PageRuleError: It cannot be described.
     """
+    given = arguments or (ANSWER,)
+    match predicate:
+        case Near(targets=targets, rel=rel, abs_=abs_):
+            return ["near", *given, [_plain(target) for target in targets], rel, abs_]
+        case Equal(targets=targets):
+            return ["or", *(["==", *given, _constant(one)] for one in targets)]
+        case At(index=index, predicate=inner):
+            return rule(inner, ["item", *given, index])
     if not inspect.isfunction(predicate):
         raise PageRuleError(f"no page can call {predicate}")
-    given = arguments or (ANSWER,)
-    scope = inspect.getclosurevars(predicate)
-    made_with = scope.nonlocals
-    match predicate.__qualname__.split(".")[0]:
-        case "near":
-            targets = [_plain(target) for target in made_with["targets"]]
-            return ["near", *given, targets, made_with["rel"], made_with["abs_"]]
-        case "equals":
-            return ["or", *(["==", *given, _constant(one)] for one in made_with["targets"])]
+    made_with = inspect.getclosurevars(predicate).nonlocals
     parameters, body = _source(predicate)
     known = {**vars(sys.modules[predicate.__module__]), **made_with}
     return _Translator(known, dict(zip(parameters, given, strict=True))).expression(body)

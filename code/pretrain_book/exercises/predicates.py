@@ -32,23 +32,51 @@ class Mistake:
     hint: str
 
 
-def near(*targets: Any, rel: float = REL, abs_: float = 0.0) -> Predicate:
-    """Accept what is close to one of some targets, numbers or arrays.
+@dataclass(frozen=True, eq=False)
+class Near:
+    """Accepts what is close to one of some targets.
 
-    Args:
+    Attributes:
         targets: Numbers, or arrays of the answer's shape; another shape is not close.
         rel: Relative tolerance, of the larger of the two sizes.
         abs_: Absolute tolerance; needed where a target is 0.
-
-    Returns:
-        A predicate of a number or an array.
     """
 
-    def is_near(value: Any) -> bool:
-        """Compare with each target."""
-        return any(_close(value, target, rel, abs_) for target in targets)
+    targets: tuple[Any, ...]
+    rel: float = REL
+    abs_: float = 0.0
 
-    return is_near
+    def __call__(self, value: Any) -> bool:
+        """Compare a number or an array with each target."""
+        return any(_close(value, target, self.rel, self.abs_) for target in self.targets)
+
+
+@dataclass(frozen=True, eq=False)
+class Equal:
+    """Accepts exactly one of some targets: words, tuples of words, counts."""
+
+    targets: tuple[Any, ...]
+
+    def __call__(self, value: Any) -> bool:
+        """Compare with each target; True and False are no counts."""
+        return any(type(value) is not bool and value == target for target in self.targets)
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """Judges one element of a list."""
+
+    index: int
+    predicate: Predicate
+
+    def __call__(self, values: Any) -> bool:
+        """Judge the element."""
+        return self.predicate(values[self.index])
+
+
+def near(*targets: Any, rel: float = REL, abs_: float = 0.0) -> Near:
+    """Accept what is close to one of some targets, numbers or arrays; see `Near`."""
+    return Near(targets, rel, abs_)
 
 
 def between(low: float, high: float) -> Predicate:
@@ -56,9 +84,9 @@ def between(low: float, high: float) -> Predicate:
     return lambda value: low <= value <= high
 
 
-def equals(*targets: Any) -> Predicate:
-    """Accept exactly one of some targets: words, tuples of words, counts."""
-    return lambda value: any(type(value) is not bool and value == target for target in targets)
+def equals(*targets: Any) -> Equal:
+    """Accept exactly one of some targets; see `Equal`."""
+    return Equal(targets)
 
 
 def like(*outputs: Any, rel: float = 1e-4, abs_: float = 1e-6) -> Predicate:
@@ -94,9 +122,14 @@ def both(first: Predicate, second: Predicate) -> Predicate:
     return lambda value: first(value) and second(value)
 
 
-def at(index: int, predicate: Predicate) -> Predicate:
-    """Judge one element of a list."""
-    return lambda values: predicate(values[index])
+def either(first: Predicate, second: Predicate) -> Predicate:
+    """Accept what one of two accepts."""
+    return lambda value: first(value) or second(value)
+
+
+def at(index: int, predicate: Predicate) -> At:
+    """Judge one element of a list; see `At`."""
+    return At(index, predicate)
 
 
 def off_by_factor(right: Any, factor: float, hint: str, rel: float = REL) -> Mistake:
@@ -128,6 +161,51 @@ def wrong_sign(right: Any, hint: str, rel: float = REL) -> Mistake:
 def off_by_one(right: float, hint: str) -> Mistake:
     """Recognise a count that is one too large or one too small."""
     return Mistake(equals(right - 1, right + 1), hint)
+
+
+CLOSE = 0.05
+"""Relative distance within which a wrong number may be the right one, rounded too early."""
+_UNITS: dict[str, dict[str, float]] = {
+    "GB": {"megabytes": 1e3, "bytes": 1e9, "gibibytes, of 2³⁰ bytes": 1e9 / 2**30},
+    "MWh": {"kilowatt-hours": 1e3},
+    "t": {"kilograms": 1e3},
+    "hours": {"minutes": 60, "seconds": 3600, "days": 1 / 24},
+    "days": {"hours": 24},
+    "bits": {"nats": math.log(2)},
+    "nats": {"bits": 1 / math.log(2)},
+    "share": {"per cent": 100},
+    "probability": {"per cent": 100},
+    "%": {"a share between 0 and 1": 0.01},
+}
+"""First word of the unit that is asked for → others, and the factor from the one to the other."""
+
+
+def slips(right: Predicate, unit: str) -> tuple[Mistake, ...]:
+    """List what may happen to any number: another unit, or too few digits.
+
+    Args:
+        right: Accepts the right numbers; only of `Near` is it known which these are.
+        unit: What is asked for, such as ``"bits per token"``.
+
+    Returns:
+        Mistakes that name the unit, or ask for more digits.
+    """
+    if not isinstance(right, Near):
+        return ()
+    found = [
+        Mistake(
+            Near(
+                tuple(np.multiply(target, factor) for target in right.targets), max(right.rel, REL)
+            ),
+            f"that looks like {name}; the question asks for {unit}.",
+        )
+        for name, factor in _UNITS.get(unit.split(" ")[0], {}).items()
+    ]
+    is_whole = all(np.equal(np.mod(target, 1), 0).all() for target in right.targets)
+    if right.rel < CLOSE and not is_whole:  # whole numbers are counted, not rounded
+        hint = "close. If the method is right, the answer needs more digits."
+        found.append(Mistake(Near(right.targets, CLOSE, right.abs_), hint))
+    return tuple(found)
 
 
 def _close(value: Any, target: Any, rel: float, abs_: float) -> bool:

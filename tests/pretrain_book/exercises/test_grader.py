@@ -108,7 +108,10 @@ def test_verdicts_on_one_number(answer, line):
             "So far right: (a). Put your answer in place of the three dots of (b).",
         ),
         ({"a": ..., "b": "down"}, "Not yet: (b) look again."),
-        ({"a": 4, "b": "down"}, "Not yet: (a) count both ends."),
+        (
+            {"a": 4, "b": "down"},
+            "Not yet: (a) count both ends. Not right yet either: (b).",
+        ),
         ({"a": 9, "b": "up"}, "Not yet: (a) count."),
         ({"a": 3.5, "b": "up"}, "Not yet: (a) expected one whole number, got 3.5."),
         ({"a": 3, "b": "left"}, "Not yet: (b) expected one of 'up', 'down', got text 'left'."),
@@ -125,6 +128,62 @@ def test_the_first_mistake_that_fits_is_named():
     first, second = Mistake(between(0, 9), "first"), Mistake(between(5, 9), "second")
     part = Part(Number(), near(1.0), (first, second), "other")
     assert [part.feedback(x) for x in (1, 7, 10)] == ["", "first", "other"]
+
+
+GIGABYTES = Part(
+    Number("GB"),
+    near(0.4448, rel=3e-3),
+    (Mistake(near(0.0048), "the frozen ones too."), Mistake(between(0, 1), "too small.")),
+    "all weights once.",
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (0.4448, ""),
+        (0.44, "close. If the method is right, the answer needs more digits."),
+        (0.46, "close. If the method is right, the answer needs more digits."),
+        (445, "that looks like megabytes; the question asks for GB."),
+        (4.448e8, "that looks like bytes; the question asks for GB."),
+        (0.4142, "that looks like gibibytes, of 2³⁰ bytes; the question asks for GB."),
+        (0.0048, "the frozen ones too."),
+        (0.2, "too small."),
+        (5, "all weights once."),
+    ],
+)
+def test_a_rounded_answer_and_another_unit_are_told_from_a_wrong_method(answer, hint):
+    assert GIGABYTES.feedback(answer) == hint
+
+
+@pytest.mark.parametrize(
+    ("unit", "right", "answer", "words"),
+    [
+        ("bits per token", 2.0, 2 * math.log(2), "nats"),
+        ("nats", 1.0, 1 / math.log(2), "bits"),
+        ("%", 42.0, 0.42, "a share"),
+        ("share of errors", 0.42, 42, "per cent"),
+        ("hours", 2.0, 120, "minutes"),
+        ("days", 2.0, 48, "hours"),
+        ("t", 1.5, 1500, "kilograms"),
+        ("MWh", 1.5, 1500, "kilowatt-hours"),
+    ],
+)
+def test_units_are_named(unit, right, answer, words):
+    part = Part(Number(unit), near(right), (), "another way.")
+    assert part.feedback(answer).startswith(f"that looks like {words}")
+    assert part.feedback(10 * answer) == "another way."
+
+
+def test_a_known_mistake_near_the_right_number_keeps_its_hint_and_a_count_is_not_rounded():
+    known = Part(Number("bits"), near(1.0), (Mistake(near(1.02), "one token too many."),), "other")
+    assert known.feedback(1.02) == "one token too many."
+    assert (
+        Part(Number("tokens", whole=True), near(100, rel=0), (), "count.").feedback(101) == "count."
+    )
+    several = Part(Numbers((2,), "bits"), near([1.5, 2.0]), (), "other")
+    assert several.feedback([1.52, 2.0]).startswith("close")
+    assert several.feedback([1.52, 3.0]) == "other"
 
 
 @pytest.mark.parametrize("rows", [[[1, 2], [3, 4]], ((1, 2), (3, 4)), np.array([[1, 2], [3, 4]])])
@@ -160,6 +219,11 @@ def test_numbers_of_another_shape_are_refused(shape, answer, got):
     with pytest.raises(AnswerTypeError) as error:
         Numbers(shape).read(answer)
     assert got in str(error.value)
+
+
+def test_strings_in_pieces_are_to_be_joined():
+    with pytest.raises(AnswerTypeError, match=r"got \['s', 'ea'\]: write 'sea' instead"):
+        Words(what="pairs, each written as one string").read([("s", "ea"), ("ea", "t")])
 
 
 def test_words():
@@ -256,12 +320,17 @@ def test_plain_values_and_their_descriptions():
     assert described(torch.Tensor).startswith("a function")
 
 
-def test_an_unknown_exercise_names_similar_ones():
-    with pytest.raises(ValueError, match=r"no exercise 'ex-gpt-top-p'; did you mean ex-gpt-topp"):
-        check("ex-gpt-top-p", 1)
-    for nonsense in ("", "topp", "ex-zzz-topp"):
-        with pytest.raises(ValueError, match=r"did you mean ex-"):
-            check(nonsense, 1)
+def test_an_unknown_exercise_names_similar_ones_in_one_line(capsys):
+    for label, words in (
+        ("ex-gpt-top-p", "no exercise 'ex-gpt-top-p'; did you mean ex-gpt-topp"),
+        *((nonsense, "did you mean ex-") for nonsense in ("", "topp", "ex-zzz-topp")),
+    ):
+        with pytest.raises(ValueError, match=words):
+            find_checker(label)
+        check(label, 1)
+        said = capsys.readouterr().out
+        assert words in said
+        assert said.count("\n") == 1
 
 
 def test_check_prints_the_verdict(capsys):
