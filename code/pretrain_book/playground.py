@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import torch
 
 from pretrain_book.html import visible
-from pretrain_book.widgets import StoredWidget, link_controls, number_slider, render_state
+from pretrain_book.widgets import StoredWidget, link_controls, number_slider, render_state, tidy
 
 
 class Control(NamedTuple):
@@ -54,7 +54,7 @@ class Control(NamedTuple):
         kind = ipywidgets.BoundedIntText if whole else ipywidgets.BoundedFloatText
         common |= {"min": slider.min, "max": slider.max, "step": slider.step}
         field = kind(value=self.start, **common)
-        ipywidgets.link((field, "value"), (slider, "value"))
+        ipywidgets.link((field, "value"), (slider, "value"), transform=(_same, tidy))
         return field, ipywidgets.HBox([field, slider])
 
 
@@ -106,6 +106,7 @@ class Playground(StoredWidget):
         """Call the function and turn what it returns into (HTML, plain text)."""
         where = ", ".join(f"{name} = {value!r}" for name, value in values.items())
         alt = self.alt(**values) if callable(self.alt) else self.alt
+        alt = alt or (f"Figure for {where}." if self._watched else "")  # what is stored has its own
         with torch.random.fork_rng(devices=[]):  # play must not change what later cells draw
             return render_state(self.function(**values), "playground", where, alt)
 
@@ -139,10 +140,11 @@ def playground(
 
     Args:
         function: Takes the controls' values by name; returns a piece of HTML (see
-            `pretrain_book.html`), plain text or a matplotlib figure. It should raise ValueError
-            with a helpful message for what it cannot show.
+            `pretrain_book.html`), a matplotlib figure, or anything that has a text. It should raise
+            ValueError with a helpful message for what it cannot show.
         start: First values of sliders and choices that shall not begin with their first.
-        alt: Alternative text of figures: one text, or a function of the controls' values.
+        alt: Alternative text of figures: one text, or a function of the controls' values; may be
+            left out where nothing is stored.
         controls: One for each argument; its name, with spaces for "_", is the control's label.
 
     Returns:
@@ -166,7 +168,7 @@ def playground(
 
 def _control(name: str, value: Any) -> Control:
     """Choose the control for a value."""
-    wide = {"layout": {"width": "100%"}}
+    wide = {"layout": {"width": "100%"}, "continuous_update": False}  # when Enter is pressed
     match value:
         case str():
             return Control("Textarea" if "\n" in value else "Text", value, wide)
@@ -229,6 +231,11 @@ def _step(low: float, high: float) -> float:
 def _is_number(value: Any) -> bool:
     """Tell numbers from True, False and the rest."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _same(value: Any) -> Any:
+    """Hand a field's value on to its slider."""
+    return value
 
 
 def _label(name: str) -> str:

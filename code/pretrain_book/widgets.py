@@ -55,9 +55,8 @@ def render_state(result: Any, maker: str, where: str, alt: str = "") -> tuple[st
     """Turn what a function returned into what is shown.
 
     Args:
-        result: A piece of HTML (see `pretrain_book.html`), plain text, or a matplotlib figure,
-        which
-            is closed.
+        result: A piece of HTML (see `pretrain_book.html`), a matplotlib figure, which is closed,
+            or anything else, which is shown as text.
         maker: Name of the function that the reader called, for messages.
         where: The arguments that led to the result, for messages.
         alt: Alternative text of a figure.
@@ -66,18 +65,17 @@ def render_state(result: Any, maker: str, where: str, alt: str = "") -> tuple[st
         The state as HTML and as plain text.
 
     Raises:
-        ValueError: The result is none of these, or a figure without alternative text or too large.
+        ValueError: There is no result, or it is a figure without alternative text or too large.
     """
     if hasattr(result, "savefig"):
         return _picture(result, maker, where, alt)
     if hasattr(result, "_repr_html_"):
         return str(result._repr_html_()), repr(result)
-    if isinstance(result, str):
-        return f'<pre style="{_PRE}">{escape(result)}</pre>', result
-    raise ValueError(
-        f"{maker} expects its function to return HTML (see pretrain_book.html), text or a figure, "
-        f"got {type(result).__name__} for {where}"
-    )
+    if result is None:
+        raise ValueError(
+            f"{maker} expects its function to return something, got nothing for {where}"
+        )
+    return f'<pre style="{_PRE}">{escape(str(result))}</pre>', str(result)
 
 
 def link_controls(
@@ -105,7 +103,7 @@ def link_controls(
     def _update(_: Any = None) -> None:
         """Show the state of the controls' values."""
         try:
-            view.value = show({name: _tidy(one.value) for name, one in controls.items()})
+            view.value = show({name: tidy(one.value) for name, one in controls.items()})
         except Exception as error:
             view.value = error_html(error)
 
@@ -158,7 +156,7 @@ def _decimals(number: float) -> int:
     return max(0, -int(exponent))
 
 
-def _tidy(value: Any) -> Any:
+def tidy(value: Any) -> Any:
     """Take the float noise off a slider's value: 0.7, not 0.7000000000000001."""
     return round(value, 9) if isinstance(value, float) else value
 

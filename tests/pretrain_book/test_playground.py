@@ -244,9 +244,28 @@ def test_a_function_of_other_arguments_and_no_controls_are_refused():
         playground(said)
 
 
-def test_a_function_that_returns_nothing_to_show_is_refused():
-    with pytest.raises(ValueError, match=r"playground expects its function .* got int for n = 1"):
-        playground(lambda n: n, n=(1, 2))
+def test_whatever_a_function_returns_is_shown_as_text_but_nothing_is_refused():
+    assert ">1</pre>" in stored(playground(lambda n: n, n=(1, 2)))
+    assert ">[0.5]</pre>" in stored(playground(lambda n: [n / 2], n=(1, 2)))
+    with pytest.raises(ValueError, match=r"playground expects its function .* nothing for n = 1"):
+        playground(lambda n: None, n=(1, 2))
+
+
+def test_a_slider_hands_its_field_a_tidy_number_and_text_waits_for_enter():
+    row = playground(lambda share: share, share=(0.1, 1.5)).live().children[0]
+    field, control = row.children
+    control.value = 0.1 + 90 * 0.01  # as the browser computes it
+    assert (field.value, control.value) == (1.0, pytest.approx(1.0))
+    field.value = 0.5
+    assert control.value == 0.5
+    text = playground(lambda word: word, word="to be").live().children[0]
+    assert not text.continuous_update
+
+
+def test_a_person_may_leave_the_alternative_text_out(monkeypatch):
+    monkeypatch.setattr(module, "is_interactive", lambda: True)
+    player = playground(lambda n: plt.figure(figsize=(n, 1)), n=(1, 2))
+    assert 'alt="Figure for n = 1."' in player.live().children[-1].value
 
 
 def test_a_person_gets_live_controls_and_nothing_is_computed_before(monkeypatch):
