@@ -103,13 +103,21 @@ def bring(root: Path) -> None:
         )
     needed = requirements(root / "pyproject.toml")
     constraints = kept(needed)
-    lacking = [name for name, least in needed.items() if not is_enough(installed(name), least)]
-    print(f"Missing or too old: {', '.join(lacking) or 'the package alone'}", flush=True)
+    lacking = [
+        f"{name}>={least}" if least else name
+        for name, least in needed.items()
+        if not is_enough(installed(name), least)
+    ]
+    names = ", ".join(one.split(">")[0] for one in lacking)
+    print(f"Missing or too old: {names or 'the package alone'}", flush=True)
     before = _versions()
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "stays.txt"
         file.write_text("\n".join(constraints) + "\n", encoding="utf-8")
-        _pip_install(["--constraint", str(file), *_torch_index(root), "-e", f"{root}[chapters]"])
+        common = ["--constraint", str(file), *_torch_index(root)]
+        if lacking:  # before the rest: pip would first try each old version beside what is there
+            _pip_install([*common, *lacking])
+        _pip_install([*common, "--editable", f"{root}[chapters]"])
     _make_visible()
     print("\n".join(changes(before, _versions())))
 
