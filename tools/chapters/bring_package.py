@@ -157,7 +157,8 @@ def _pip_install(arguments: list[str]) -> None:
                 name, number = comes["file"].split("-")[:2]
                 print(f"  {name} {number} {comes['size']}", flush=True)
             elif line.startswith("Installing collected packages"):
-                print(f"  installing {line.count(',') + 1} packages", flush=True)
+                number = line.count(",") + 1
+                print(f"  installing {number} package{'s' * (number > 1)}", flush=True)
     if pip.returncode:
         raise BringError(f"pip ended with code {pip.returncode}: {_reason(said)}")
 
