@@ -23,7 +23,8 @@ BIN := .venv/bin
 # pip-audit brings thirty packages of its own, which no chapter should meet.
 AUDIT := .venv/audit/bin
 STAMP := .venv/.installed
-BOOK := $(BIN)/python -m tools.editions.scripts && $(BIN)/jupyter-book build . -q -n -W --keep-going --all
+FRESH := $(BIN)/python -m tools.editions.fresh
+BOOK := $(FRESH) --begin && $(BIN)/python -m tools.editions.scripts && $(BIN)/jupyter-book build . -q -n -W --keep-going --all && $(FRESH) --end
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tools/chapters/nbval_sanitize.cfg -W default -p no:cacheprovider
 LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache --no-logo
 SHARED := -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
@@ -36,7 +37,7 @@ STORED := tests/browser tests/pages tests/chapters tests/repository tests/benchm
 stage = @echo "$(1)"; start=$$(date +%s); $(2) && echo "$(1): $$(($$(date +%s) - start)) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup notebooks lab sync run lint check test nightly book student key print slides offline bench lock clean audit
+.PHONY: help setup notebooks lab sync run lint check test nightly book pages student key print slides offline bench lock clean audit
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -90,11 +91,15 @@ book: setup ## build the pages, strictly; open _build/html/index.html
 	@$(BOOK)
 	@echo "book: open file://$(CURDIR)/_build/html/index.html"
 
-student: setup ## write the book without solutions to _build/student/, notebooks and pages
-	@$(BIN)/python -m tools.editions.student
-	@echo "student: notebooks are in _build/student/chapters/, pages in _build/student/_build/html/"
+# The pages, built only when what they are made of has changed since the last build.
+pages: setup
+	@$(FRESH) || { echo "pages: building them first; any warning is an error"; $(BOOK); }
 
-key: book ## write the instructor's key, all solutions open; open _build/key/index.html
+student: setup ## write the book without solutions to _build/student/, to be published for a class
+	@$(BIN)/python -m tools.editions.student
+	@echo "student: a repository of its own is in _build/student/; README.md there says how students use it"
+
+key: pages ## write the instructor's key, all solutions open; open _build/key/index.html
 	@$(BIN)/python -m tools.editions.key
 	@echo "key: open file://$(CURDIR)/_build/key/index.html"
 
@@ -106,7 +111,7 @@ slides: setup ## write the two lecture decks to _build/slides/; they open withou
 	@$(BIN)/python -m tools.editions.slides.make
 	@echo "slides: open file://$(CURDIR)/_build/slides/index.html"
 
-offline: book ## pack the pages into _build/pretraining-paradigms.zip, to read without a network
+offline: pages ## pack the pages into _build/pretraining-paradigms.zip, to read without a network
 	@$(BIN)/python -m tools.editions.offline
 
 bench: book ## weigh the pages, time the applets, run the side-by-side benchmarks, about 40 minutes; results go to benchmarks/

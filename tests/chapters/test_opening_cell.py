@@ -2,13 +2,17 @@
 """The cell that opens every notebook: silent where the package is, complete where it is not."""
 
 import base64
+import builtins
 import hashlib
+import importlib.util
 import json
 import os
+import shutil
 import subprocess
+import sys
 import venv
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,6 +114,149 @@ class TestPlace:
         assert 'address="https://example.org/a/b"' in cell.source
 
 
+@pytest.fixture
+def run_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Run the opening cell in an empty folder where the package is not known; return its words."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.delenv("BOOK_REPOSITORY_URL", raising=False)
+
+    def run(address: str = "", wanted: str = opening_cell.BOOK) -> str:
+        """Return what a notebook shows: the lines of the error, or nothing."""
+        try:
+            exec(opening_cell.opening_cell(address, wanted).source, {"__name__": "__main__"})
+        except Exception as error:
+            lines = error._render_traceback_()
+            assert len(lines) == 1, lines
+            return lines[0]
+        return ""
+
+    return run
+
+
+def write_repository(folder: Path, script: str = "def bring(root):\n    print('brought', root)\n"):
+    """A git repository that holds a script of the opening cell's name."""
+    path = folder / "tools" / "chapters" / "bring_package.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(script)
+    who = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
+    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "All"]):
+        subprocess.run(["git", "-C", str(folder), *command], check=True)
+    return folder
+
+
+class TestBringing:
+    def test_it_clones_once_and_runs_the_script(
+        self, run_cell: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ):
+        address = str(write_repository(tmp_path / "published"))
+        assert run_cell(address) == ""
+        assert capsys.readouterr().out == (
+            f"Bringing the book from {address}\nbrought {tmp_path / 'book'}\n"
+        )
+        assert run_cell("") == ""  # the clone of the first run is found
+        assert capsys.readouterr().out == f"brought {tmp_path / 'book'}\n"
+
+    def test_a_notebook_inside_the_book_takes_that_book(
+        self, run_cell: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        (write_repository(tmp_path / "mine") / "notebooks").mkdir()
+        monkeypatch.chdir(tmp_path / "mine" / "notebooks")
+        assert run_cell("https://example.org/never/asked") == ""
+        assert not (tmp_path / "mine" / "notebooks" / "book").exists()
+
+    def test_a_stopped_clone_is_no_book(self, run_cell: Callable[..., str], tmp_path: Path):
+        (tmp_path / "book.part" / ".git").mkdir(parents=True)
+        assert run_cell(str(write_repository(tmp_path / "published"))) == ""
+        assert not (tmp_path / "book.part").exists()
+
+    def test_another_folder_of_that_name_is_left_alone(
+        self, run_cell: Callable[..., str], tmp_path: Path
+    ):
+        (tmp_path / "book").mkdir()
+        (tmp_path / "book" / "novel.txt").write_text("mine")
+        said = run_cell(str(write_repository(tmp_path / "published")))
+        assert (
+            said
+            == f"Stopped: {tmp_path / 'book'} is not the book. Rename it, then run this cell again"
+        )
+        assert (tmp_path / "book" / "novel.txt").read_text() == "mine"
+
+    def test_no_address(
+        self, run_cell: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ):
+        monkeypatch.setattr(builtins, "input", lambda _: " ")
+        said = run_cell(wanted=opening_cell.EDITION)
+        assert said == (
+            "Stopped: no address. Address of your class's edition goes into this cell,"
+            " after address="
+        )
+
+        def nobody(_: str) -> str:
+            raise EOFError
+
+        monkeypatch.setattr(builtins, "input", nobody)
+        assert "no address" in run_cell()
+        assert not list(tmp_path.iterdir())
+
+    def test_a_wrong_address(self, run_cell: Callable[..., str], tmp_path: Path):
+        said = run_cell(str(tmp_path / "nowhere"))
+        assert said.startswith("Stopped: check the address and the network; git says: ")
+        assert not (tmp_path / "book").exists()
+
+    def test_an_address_of_something_else(self, run_cell: Callable[..., str], tmp_path: Path):
+        other = write_repository(tmp_path / "other")
+        moved = ["git", "-C", str(other), "mv", "tools/chapters/bring_package.py", "a.py"]
+        subprocess.run(moved, check=True)
+        who = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
+        subprocess.run(["git", "-C", str(other), *who, "commit", "-q", "-m", "Move"], check=True)
+        said = run_cell(str(other))
+        assert said.endswith("is not the book: it has no tools/chapters/bring_package.py")
+        assert not (tmp_path / "book").exists()
+
+    def test_no_git(self, run_cell: Callable[..., str], monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(shutil, "which", lambda _: None)
+        said = run_cell("https://example.org/a/b")
+        assert said == "Stopped: git is missing. Install it, then run this cell again"
+
+
+class TestMessages:
+    def test_what_was_replaced_is_said(self):
+        before = {"a": "1", "tokenizers": "0.21.4", "pytest": "8.0"}
+        after = {
+            "a": "1",
+            "tokenizers": "0.23.1",
+            "pytest": "9.2",
+            "peft": "1",
+            "pretrain-book": "1",
+        }
+        assert bring_package.changes(before, after) == [
+            "The book's package is installed, with 1 more.",
+            "Replaced: pytest 8.0 → 9.2, tokenizers 0.21.4 → 0.23.1.",
+            "Restart the kernel before you go on: it has loaded pytest.",
+        ]
+        assert len(bring_package.changes(after, after)) == 1
+
+    def test_an_old_python_is_named(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+        monkeypatch.setattr(sys, "version_info", (3, 10, 9))
+        with pytest.raises(bring_package.BringError, match=r"needs Python 3.11 or newer, this is"):
+            bring_package.bring(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("said", "reason"),
+        [
+            (["Collecting a", "ERROR: No b"], "No b"),
+            (["WARNING: Retrying (…)", "ERROR: No b"], "its index does not answer; is there a net"),
+            (["x/python: No module named pip"], "this Python has no pip; python -m ensurepip"),
+            (["killed"], "killed"),
+        ],
+    )
+    def test_why_pip_failed(self, said: list[str], reason: str):
+        found = bring_package._reason(said)
+        assert found.startswith(reason)
+        assert "\n" not in found
+
+
 class TestVersions:
     @pytest.mark.parametrize(
         ("has", "least", "enough"),
@@ -138,8 +285,16 @@ class TestVersions:
         with pytest.raises(ValueError, match=r"got 'torch~=2\.6'"):
             bring_package.requirements(root / "pyproject.toml")
 
+    def test_only_what_is_never_touched_is_pinned(self, monkeypatch: pytest.MonkeyPatch):
+        there = {"torch": "2.8.0+cu128", "numpy": "2.0.2", "tokenizers": "0.21.4"}
+        monkeypatch.setattr(bring_package, "installed", lambda name: there.get(name, ""))
+        needed = {"torch": "2.6", "tokenizers": "0.21", "transformers": "5"}
+        assert bring_package.kept(needed) == ["torch==2.8.0+cu128", "numpy==2.0.2"]
+
     def test_too_old_a_torch_is_named_and_not_replaced(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(bring_package, "installed", {"torch": "2.1.0"}.get)
+        monkeypatch.setattr(
+            bring_package, "installed", lambda name: {"torch": "2.1.0"}.get(name, "")
+        )
         with pytest.raises(bring_package.BringError, match=r"torch>=2.6, and 2.1.0 is installed"):
             bring_package.kept({"torch": "2.6"})
 
@@ -153,7 +308,8 @@ class Elsewhere:
 
     def run(self, *command: str) -> str:
         """Run its Python in the book's folder of chapters, without network."""
-        ours = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+        foreign = ("PIP_", "PYTHONPATH")
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         closed = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PYTHONNOUSERSITE": "1"}
         done = subprocess.run(
             [str(self.folder / "env" / "bin" / "python"), *command],
@@ -199,6 +355,8 @@ def test_missing_packages_come_and_torch_stays(elsewhere: Elsewhere):
     script.write_text(f"{cell}\nimport pretrain\nprint(pretrain.HERE)\n", encoding="utf-8")
     printed = elsewhere.run(str(script))
     assert printed.endswith("\n1\n")  # the running interpreter sees the package
+    assert "Missing or too old: peft, gguf, pooch\n" in printed
+    assert "Replaced: pooch 1.7.0 → 1.9.0.\n" in printed
     found = elsewhere.versions()
     assert found["torch"] == "2.8.0+cu128"
     assert found["numpy"] == "2.0.2"
@@ -213,5 +371,5 @@ def test_a_package_that_is_nowhere_is_pips_own_message(elsewhere: Elsewhere):
     (elsewhere.folder / "wheels" / "gguf-0.19.0-py3-none-any.whl").unlink()
     elsewhere.run("-m", "pip", "uninstall", "--yes", "--quiet", "gguf", "pretrain-book")
     script = elsewhere.folder / "book" / "tools" / "chapters" / "bring_package.py"
-    with pytest.raises(AssertionError, match=r"pip ended with code 1:(?s:.*)gguf"):
+    with pytest.raises(AssertionError, match=r"^Stopped: pip ended with code 1:.*gguf"):
         elsewhere.run(str(script))

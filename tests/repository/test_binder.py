@@ -44,6 +44,13 @@ def test_all_that_chapters_fetch_is_in_the_image(post_build: str, repository: Pa
     assert fetched == set(listed) - for_decks_alone
 
 
+def test_the_image_holds_data_once(post_build: str, repository: Path):
+    drops = r"corpora\.download [^\n]*\n(?:#[^\n]*\n)*rm -rf \S+.*cache_folder.*/wheels\"\n"
+    assert re.search(drops, post_build)
+    student = repository / "tools" / "editions" / "assets" / "student" / "binder" / "postBuild"
+    assert re.search(drops, student.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("name", ["postBuild", "start"])
 def test_scripts_can_be_executed_and_stop_at_an_error(name: str, repository: Path):
     script = repository / "binder" / name

@@ -1,32 +1,40 @@
 # SPDX-License-Identifier: MIT
 """Install the book's package, and what its chapters need, into the Python that runs this.
 
-A chapter's opening cell runs it in Colab or in a Jupyter of the reader's own. What is installed
-and new enough stays as it is, torch above all: on such machines it is built for their hardware.
-What is missing or too old comes by pip. Nothing but Python and pip is needed.
+A chapter's opening cell runs it in Colab or in a Jupyter of the reader's own. Torch and its
+neighbours stay as they are: on such machines they are built for the hardware. All else that is new
+enough stays too, unless pip has to replace it for something that is missing; what was replaced is
+said at the end. Nothing but Python and pip is needed.
 
     python -m tools.chapters.bring_package
 """
 
 import importlib
+import os
 import re
+import runpy
+import shutil
 import site
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import tomllib
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST_PYTHON = (3, 11)
 NEVER_TOUCHED = ("torch", "torchvision", "torchaudio", "numpy", "matplotlib")
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)(?:>=(?P<least>[0-9.]+))?")
+_COMES = re.compile(r"\s*(?:Downloading|Using cached) (?P<file>\S+)\.(?:whl|tar\.gz) (?P<size>.*)")
 
 
-class BringError(SystemExit):
+class BringError(Exception):
     """The environment cannot be completed; the message says what to do."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Let a notebook show the message alone."""
+        return [f"Stopped: {self}"]
 
 
 def requirements(pyproject: Path) -> dict[str, str]:
@@ -35,6 +43,8 @@ def requirements(pyproject: Path) -> dict[str, str]:
     Raises:
         ValueError: A requirement is no name with a lower bound.
     """
+    import tomllib  # not at the top: an older Python shall hear that it is too old
+
     project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
     found = {}
     for line in project["dependencies"] + project["optional-dependencies"]["chapters"]:
@@ -69,16 +79,15 @@ def kept(needed: dict[str, str]) -> list[str]:
     Raises:
         BringError: One that is never touched is too old.
     """
-    for name in NEVER_TOUCHED:
-        if installed(name) and not is_enough(installed(name), needed.get(name, "")):
+    there = {name: installed(name) for name in NEVER_TOUCHED if installed(name)}
+    for name, has in there.items():
+        if not is_enough(has, needed.get(name, "")):
             raise BringError(
-                f"the chapters need {name}>={needed[name]}, and {installed(name)} is installed."
+                f"the chapters need {name}>={needed[name]}, and {has} is installed."
                 f" This cell does not replace it: upgrade it yourself (pip install -U {name}),"
                 " restart the kernel, and run the cell again"
             )
-    names = dict.fromkeys([*NEVER_TOUCHED, *needed])
-    enough = [name for name in names if is_enough(installed(name), needed.get(name, ""))]
-    return [f"{name}=={installed(name)}" for name in enough]
+    return [f"{name}=={has}" for name, has in there.items()]
 
 
 def bring(root: Path) -> None:
@@ -92,17 +101,92 @@ def bring(root: Path) -> None:
         raise BringError(
             f"the book needs Python {wanted} or newer, this is {sys.version.split()[0]}"
         )
-    constraints = kept(requirements(root / "pyproject.toml"))
+    needed = requirements(root / "pyproject.toml")
+    constraints = kept(needed)
+    lacking = [
+        f"{name}>={least}" if least else name
+        for name, least in needed.items()
+        if not is_enough(installed(name), least)
+    ]
+    names = ", ".join(one.split(">")[0] for one in lacking)
+    print(f"Missing or too old: {names or 'the package alone'}", flush=True)
+    before = _versions()
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "stays.txt"
         file.write_text("\n".join(constraints) + "\n", encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--constraint", str(file)]
-        command += ["--editable", f"{root}[chapters]"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BringError(f"pip ended with code {done.returncode}:\n{done.stderr.strip()[-2000:]}")
+        common = ["--constraint", str(file), *_torch_index(root)]
+        if lacking:  # before the rest: pip would first try each old version beside what is there
+            _pip_install([*common, *lacking])
+        _pip_install([*common, "--editable", f"{root}[chapters]"])
     _make_visible()
-    print(f"The package of the book is installed; {len(constraints)} packages stayed as they were.")
+    print("\n".join(changes(before, _versions())))
+
+
+def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """Say in lines what an installation replaced, and whether the kernel has to start again.
+
+    Both map a package's name to its version.
+    """
+    new = [name for name in after if name not in before]
+    other = [name for name in after if before.get(name, after[name]) != after[name]]
+    lines = [f"The book's package is installed, with {len(new) - ('pretrain-book' in new)} more."]
+    if other:
+        moves = [f"{name} {before[name]} → {after[name]}" for name in sorted(other)]
+        lines.append(f"Replaced: {', '.join(moves)}.")
+    if loaded := [name for name in other if name.replace("-", "_") in sys.modules]:
+        lines.append(f"Restart the kernel before you go on: it has loaded {', '.join(loaded)}.")
+    return lines
+
+
+def _pip_install(arguments: list[str]) -> None:
+    """Run pip, show a line for every file that comes, and end with its error if it fails.
+
+    Raises:
+        BringError: pip failed.
+    """
+    command = [sys.executable, "-m", "pip", "install", "--progress-bar", "off", "--retries", "2"]
+    command += ["--disable-pip-version-check", *arguments]
+    said = []
+    settings = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=settings
+    ) as pip:
+        for line in pip.stdout or ():
+            said.append(line.strip())
+            if (comes := _COMES.match(line)) and "MB" in comes["size"]:
+                name, number = comes["file"].split("-")[:2]
+                print(f"  {name} {number} {comes['size']}", flush=True)
+            elif line.startswith("Installing collected packages"):
+                number = line.count(",") + 1
+                print(f"  installing {number} package{'s' * (number > 1)}", flush=True)
+    if pip.returncode:
+        raise BringError(f"pip ended with code {pip.returncode}: {_reason(said)}")
+
+
+def _reason(said: list[str]) -> str:
+    """Return the lines of pip's output that tell why it failed, in one line."""
+    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")]
+    if any("No module named pip" in line for line in said):
+        return "this Python has no pip; python -m ensurepip brings it"
+    if any("Retrying" in line for line in said):
+        errors.insert(0, "its index does not answer; is there a network?")
+    return " ".join(dict.fromkeys(errors or said[-1:]))[:2000]
+
+
+def _torch_index(root: Path) -> list[str]:
+    """Return pip's option for the small CPU build, where torch is missing and no GPU is there."""
+    script = root / "tools" / "checks" / "torch_index.py"
+    if installed("torch") or shutil.which("nvidia-smi") or sys.platform != "linux":
+        return []
+    if not script.is_file():
+        return []
+    found = runpy.run_path(str(script))
+    return str(found["pip_option"](os.environ.get("TORCH_INDEX", found["CPU_INDEX"]))).split()
+
+
+def _versions() -> dict[str, str]:
+    """Return every installed package's name and version."""
+    return {one.metadata["Name"].lower(): one.version for one in distributions() if one.metadata}
 
 
 def _make_visible() -> None:
@@ -123,4 +207,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
-    bring(ROOT)
+    try:
+        bring(ROOT)
+    except BringError as error:
+        sys.exit(f"Stopped: {error}")

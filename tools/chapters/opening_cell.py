@@ -3,8 +3,9 @@
 
 Where the book's package is installed (after ``make setup``, in Binder) it does nothing. In Colab,
 or in a Jupyter of the reader's own, it brings the repository unless the notebook lies in it, and
-runs ``tools/chapters/bring_package.py``. It is written here once; ``make sync`` puts it into the
-notebooks.
+runs ``tools/chapters/bring_package.py``. What stops it is said in one line, and a clone that was
+stopped leaves nothing that a later run would take for the book. It is written here once; ``make
+sync`` puts it into the notebooks.
 
 The repository's address is ``Repository`` in the table ``[project.urls]`` of ``pyproject.toml``.
 Without one, the cell asks the reader for it.
@@ -26,27 +27,50 @@ _SOURCE = '''\
 import importlib.util
 
 
-def _bring_package(address={address}):
-    """Install what the chapter needs and what is not there; torch stays as it is."""
+def _bring_package(address={address}, wanted={wanted}):
+    """Bring the book, unless this notebook lies in it, and install what is missing."""
     import os
     import runpy
+    import shutil
     import subprocess
     from pathlib import Path
 
-    here = Path.cwd()
-    roots = [p for p in (here, *here.parents) if (p / "code/pretrain").is_dir()]
-    book = roots[0] if roots else here / "book"
-    if not book.is_dir():
-        address = os.environ.get("BOOK_REPOSITORY_URL") or address
-        address = address or input("Address of the book's repository: ")
-        clone = ["git", "clone", "--quiet", "--depth", "1", address, str(book)]
-        subprocess.run(clone, check=True)
-    script = book / "tools/chapters/bring_package.py"
-    runpy.run_path(str(script), run_name="__main__")
+    class Stopped(Exception):
+        def _render_traceback_(self):
+            return [f"Stopped: {{self}}"]  # one line instead of a traceback
+
+    here, script = Path.cwd(), Path("tools/chapters/bring_package.py")
+    roots = [p for p in (here, *here.parents, here / "book") if (p / script).is_file()]
+    if not roots:
+        book, fresh = here / "book", here / "book.part"
+        if book.exists():
+            raise Stopped(f"{{book}} is not the book. Rename it, then run this cell again")
+        try:
+            address = os.environ.get("BOOK_REPOSITORY_URL") or address or input(f"{{wanted}}: ")
+        except (EOFError, RuntimeError):  # nobody can be asked
+            address = ""
+        if not address.strip():
+            raise Stopped(f"no address. {{wanted}} goes into this cell, after address=")
+        if not shutil.which("git"):
+            raise Stopped("git is missing. Install it, then run this cell again")
+        print(f"Bringing the book from {{address.strip()}}", flush=True)
+        shutil.rmtree(fresh, ignore_errors=True)
+        clone = ["git", "clone", "--quiet", "--depth", "1", "--", address.strip(), str(fresh)]
+        silent = {{**os.environ, "GIT_TERMINAL_PROMPT": "0"}}
+        done = subprocess.run(clone, capture_output=True, text=True, env=silent)
+        if done.returncode:
+            said = (done.stderr.strip() or "nothing").splitlines()[-1]
+            raise Stopped(f"check the address and the network; git says: {{said}}")
+        if not (fresh / script).is_file():
+            raise Stopped(f"{{address.strip()}} is not the book: it has no {{script}}")
+        fresh.rename(book)
+        roots = [book]
+    runpy.run_path(str(roots[0] / script))["bring"](roots[0])
 
 
 if importlib.util.find_spec("pretrain") is None:
     _bring_package()'''
+BOOK, EDITION = "Address of the book's repository", "Address of your class's edition"
 
 
 def repository_address(pyproject: Path) -> str:
@@ -55,13 +79,13 @@ def repository_address(pyproject: Path) -> str:
     return str(project.get("urls", {}).get("Repository", ""))
 
 
-def opening_cell(address: str = "") -> NotebookNode:
+def opening_cell(address: str = "", wanted: str = BOOK) -> NotebookNode:
     """Make a code cell, folded in JupyterLab and in Colab, left out of the page.
 
-    `address` is the repository's; empty = the reader is asked.
+    `address` is the repository's; empty = the reader is asked for it in the words of `wanted`.
     """
     cell = nbformat.v4.new_code_cell(
-        _SOURCE.format(address=json.dumps(address)),
+        _SOURCE.format(address=json.dumps(address), wanted=json.dumps(wanted)),
         metadata={
             "cellView": "form",
             "jupyter": {"source_hidden": True},

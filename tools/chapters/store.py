@@ -35,9 +35,17 @@ TWIN_FORMAT = {
     "notebook_metadata_filter": "-all",
     "cell_metadata_filter": "all",
 }
-NOTEBOOK_METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
+NOTEBOOK_METADATA = {  # as JupyterLab writes it, so that opening a notebook does not change it
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": "3.11.7",  # one for all machines; under another Python, saving changes this line
+    },
 }
 NOTE = "pretrain"  # the notebook metadata in which these tools keep their records
 SUB_PAGES = ("behind", "exercises")

@@ -70,7 +70,7 @@ def notebook_from_twin(twin: Path) -> str:
     format_code(twin, known={cell.source for cell in old.cells} if old else set())
     new = read_twin(twin)
     if old is not None:
-        if inputs(old) == inputs(new):
+        if inputs(old) == inputs(new) and _settings(old) == _settings(new):
             return "unchanged"
         _refuse_edited(old, path)
         kept = keep_outputs(old, new)
@@ -134,6 +134,11 @@ def _formatted(code: str) -> str:
             return code
         code = done.stdout
     return code
+
+
+def _settings(notebook: NotebookNode) -> dict[str, object]:
+    """Return a notebook's metadata but these tools' records."""
+    return {key: value for key, value in notebook.metadata.items() if key != NOTE}
 
 
 def _refuse_edited(notebook: NotebookNode, path: Path) -> None:

@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Write the book without its solutions: ``make student``.
+"""Write the book for a class, without its solutions: ``make student``.
 
-``_build/student/`` becomes a book of its own: the chapters as notebooks whose solutions are cut
-out, code and outputs included, and the pages built from them. Solutions stand between the marks of
-sphinx-exercise, so one pass over a chapter's twin finds them. That library's `hide_solutions` is
-switched on as well, but it acts on pages alone, and students also get the notebooks. The answers
-of the self-check go too: folded ones, and what a quiz says of its options. Hints and checkers stay.
+``_build/student/`` becomes a repository of its own, complete without this one: the package and its
+data, what installs them, notebooks as readers open them, pages, and a README for students. A
+teacher publishes the folder; the opening cell of its notebooks brings that repository, and never
+the one with the solutions. Its address is ``Students`` in ``[project.urls]`` of ``pyproject.toml``,
+or ``BOOK_STUDENTS_URL``; without one, the cell asks.
+
+The pages are built from chapters out of which :mod:`.solutions` has cut the solutions. That of
+sphinx-exercise, `hide_solutions`, is switched on as well, but it acts on pages alone.
 
 Not hidden: the checkers' own source, in the package. They are for practice, not for grading.
 """
 
 import argparse
-import re
+import os
 import shutil
 import sys
+import tempfile
+import tomllib
 from pathlib import Path
 
 import yaml
-from nbformat import NotebookNode
 
+from tools.chapters.opening_cell import EDITION, is_opening, opening_cell
 from tools.chapters.store import (
     ROOT,
     ChapterError,
@@ -30,30 +35,36 @@ from tools.chapters.store import (
 )
 from tools.checks import pages
 from tools.editions.building import build_strictly
+from tools.editions.solutions import leaks, outside_solutions, without_solutions
 
-COPIED = (  # what the pages' directives read, and what comes with every copy
+PACKAGE = (  # what students need beside notebooks and pages
     "LICENSE",
     "LICENSE-text.md",
+    "binder/runtime.txt",
+    "binder/start",
+    "code",
+    "data",
+    "requirements.txt",
+    "tools/__init__.py",
+    "tools/chapters/__init__.py",
+    "tools/chapters/bring_package.py",
+    "tools/checks/__init__.py",
+    "tools/checks/torch_index.py",
+)
+OWN = Path(__file__).with_name("assets") / "student"  # README, Makefile, …, written for students
+COPIED = (  # what the pages' directives read
+    "LICENSE",
+    "LICENSE-text.md",
+    "CHANGELOG.md",  # the foot of each page dates the edition by it
     "CONTRIBUTING.md",  # a page takes its steps from it
+    "pyproject.toml",
     "_toc.yml",
     "extensions",
-    "data/runs",
-    "data/sources.toml",
-    "data/exercises.toml",
+    "data",
     "code/pretrain_book/exercises",
     "benchmarks/pages.json",
     "benchmarks/results.json",
     "benchmarks/waits.json",
-)
-FOR_APPLETS = (  # what the pages' interactive parts load
-    "data/checkpoints/*_chars.safetensors",
-    "data/checkpoints/gpt_plays.safetensors",
-    "data/checkpoints/bert_plays.safetensors",
-    "data/checkpoints/bert_words.safetensors",
-    "data/checkpoints/time_machine/*.safetensors",
-    "data/applets/*.json",
-    "data/tokenizers/*.json",
-    "data/tables/published_models.toml",
 )
 INDEX = """\
 (sec-solutions)=
@@ -69,55 +80,98 @@ Try first, then open the hint, then run the checker.
 ```
 """
 ONLY_WITH_SOLUTIONS = (", whose solutions are folded below them",)  # in the text of plain pages
-MIN_LETTERS = 12  # shorter lines, such as "]", say nothing about a solution
-_GATE = re.compile(r"^(?P<fence>:{3,})\{solution-(?P<side>start|end)\}", re.MULTILINE)
-_BLOCK = re.compile(
-    r"^(?P<fence>:{3,})\{(?:solution\}|admonition\} .*(?:[Aa]nswer|[Ss]olution))", re.MULTILINE
-)
-_QUIZ = re.compile(
-    r"^(?P<fence>:{3,})\{quiz\} (?P<label>\S+)\n(?P<body>.*?)^(?P=fence)$", re.M | re.S
-)
-_OPTION = re.compile(r"^- \[[ x]\] (?P<text>.*?)(?:\n[ \t]*\n.*)?\Z", re.DOTALL)
+ADDRESS = "BOOK_STUDENTS_URL"
+FIRST_TABLE_OF_TOOLS = "[tool.ruff]"  # what follows in pyproject.toml is for those who write it
+SEARCHED = {".html", ".ipynb", ".md", ".js", ".json", ".txt"}
+_IGNORED = ("__pycache__", "*.egg-info", ".*")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the student edition and build its pages; return 1 if it fails or a solution is left."""
+    """Write the student edition; return 1 if it fails or a solution is left."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--to", type=Path, default=ROOT / "_build" / "student")
     parser.add_argument("--no-pages", action="store_true", help="write the notebooks only")
     options = parser.parse_args(arguments)
     try:
-        write_edition(ROOT, options.to)
-        if not options.no_pages:
-            build_strictly(options.to, options.to)
-            refuse_leaks(ROOT, options.to / "_build" / "html")
+        write_edition(ROOT, options.to, with_pages=not options.no_pages)
     except ChapterError as error:
         print(f"student: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def write_edition(root: Path, folder: Path) -> None:
-    """Write the book's source without solutions; what was in the folder is deleted.
+def write_edition(root: Path, folder: Path, with_pages: bool = True) -> None:
+    """Write the repository for students; what was in the folder is deleted, but not its ``.git``.
+
+    Raises:
+        ChapterError: A chapter's notebook is not up to its twin, the pages did not build, or a
+            solution would be left.
+    """
+    address = students_address(root / "pyproject.toml")
+    with tempfile.TemporaryDirectory() as scratch:
+        source, fresh = Path(scratch) / "source", Path(scratch) / "fresh"
+        write_source(root, source, address)
+        built = build_strictly(source, source, "html" if with_pages else "dummy")
+        write_package(root, fresh, address)
+        shutil.copytree(built / "notebooks", fresh / "notebooks")
+        if with_pages:
+            shutil.copytree(built, fresh / "pages", ignore=shutil.ignore_patterns(".*"))
+            (fresh / "pages" / ".nojekyll").touch()  # hosts of pages then serve _static, too
+        refuse_leaks(root, fresh)
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            if old.name != ".git":  # the class has the history of its edition from there
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
+        shutil.copytree(fresh, folder, dirs_exist_ok=True)
+
+
+def students_address(pyproject: Path) -> str:
+    """Return where the student edition is published, or nothing."""
+    project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
+    return os.environ.get(ADDRESS, "") or str(project.get("urls", {}).get("Students", ""))
+
+
+def write_package(root: Path, folder: Path, address: str = "") -> None:
+    """Write all of the edition but notebooks and pages: what installs, runs and explains it.
+
+    `address` is where the edition will be published.
+    """
+    copy_parts(root, folder, PACKAGE)
+    shutil.copytree(OWN, folder, dirs_exist_ok=True)
+    (folder / "gitignore").rename(folder / ".gitignore")
+    project = (root / "pyproject.toml").read_text(encoding="utf-8").split(FIRST_TABLE_OF_TOOLS)[0]
+    kept = [
+        line for line in project.splitlines() if not line.startswith(("Repository", "Students"))
+    ]
+    text = "\n".join(kept).replace("[project.urls]\n", "").rstrip()
+    if address:
+        text += f'\n\n[project.urls]\nRepository = "{address}"'
+    (folder / "pyproject.toml").write_text(text + "\n", encoding="utf-8")
+
+
+def copy_parts(root: Path, folder: Path, names: tuple[str, ...]) -> None:
+    """Copy files and folders of a repository to the same places in another."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (root / name).is_dir():
+            ignored = shutil.ignore_patterns(*_IGNORED)
+            shutil.copytree(root / name, folder / name, ignore=ignored, dirs_exist_ok=True)
+        else:
+            shutil.copy(root / name, folder / name)
+
+
+def write_source(root: Path, folder: Path, address: str = "") -> None:
+    """Write the book's source without solutions, from which the pages are built.
+
+    `address` is where the edition will be published.
 
     Raises:
         ChapterError: A chapter's notebook is not up to its twin, or a solution would be left.
     """
-    shutil.rmtree(folder, ignore_errors=True)
     ignored = shutil.ignore_patterns("*.ipynb", "_text", "*.tmp", "ruff.toml", ".*")
     shutil.copytree(root / "chapters", folder / "chapters", ignore=ignored)
     (folder / "chapters" / "_text").mkdir()
-    for name in COPIED:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if (root / name).is_dir():
-            no_cache = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(root / name, folder / name, ignore=no_cache)
-        else:
-            shutil.copy(root / name, folder / name)
-    for path in sorted(found for pattern in FOR_APPLETS for found in root.glob(pattern)):
-        copy = folder / path.relative_to(root)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
+    copy_parts(root, folder, COPIED)
     for page in (folder / "chapters").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         for phrase in ONLY_WITH_SOLUTIONS:
@@ -125,17 +179,18 @@ def write_edition(root: Path, folder: Path) -> None:
         page.write_text(INDEX if page.stem == "solutions" else text, encoding="utf-8")
     _write_settings(root, folder)
     for twin in twin_paths(root):
-        write_chapter(twin, folder / "chapters")
+        write_chapter(twin, folder / "chapters", address)
 
 
-def write_chapter(twin: Path, folder: Path) -> Path:
+def write_chapter(twin: Path, folder: Path, address: str = "") -> Path:
     """Write one chapter's twin and notebook without solutions; return the new notebook.
 
-    Its kept cells have their outputs, counted from 1.
+    Its kept cells have their outputs, counted from 1, and its opening cell brings the edition.
 
     Args:
         twin: The chapter's own twin, beside whose folder its notebook lies.
         folder: The edition's ``chapters`` folder, with ``_text`` in it.
+        address: Where the edition will be published; empty = the opening cell asks.
 
     Raises:
         ChapterError: A kept cell has no stored output, or a line of a solution is left.
@@ -153,90 +208,34 @@ def write_chapter(twin: Path, folder: Path) -> Path:
         for output in new.outputs:
             if "execution_count" in output:
                 output.execution_count = count
+        if is_opening(new):
+            new.source = opening_cell(address, EDITION).source
     write_notebook(notebook_of(copy), notebook)
-    left = leaks(whole, _all_text(notebook))
+    left = leaks(whole, "\n".join(cell.source for cell in notebook.cells))
     if left:
         raise ChapterError(f"{twin.name}: a line of a solution is left: {left[0]!r}")
     return notebook_of(copy)
 
 
-def without_solutions(text: str) -> str:
-    """Cut solutions and answers out of a twin, or of a part of it that closes what it opens.
-
-    Quizzes keep their questions and options.
+def refuse_leaks(root: Path, folder: Path) -> None:
+    """Search all that students will read for lines of solutions.
 
     Raises:
-        ChapterError: A solution is opened and not closed.
+        ChapterError: A file holds one.
     """
-    kept: list[str] = []
-    closing = ""  # the fence that ends what is being cut
-    inside = False  # between the marks of a solution
-    for line in text.splitlines():
-        gate, block = _GATE.match(line), _BLOCK.match(line)
-        if closing:
-            closing = "" if line == closing else closing
-        elif gate:
-            inside, closing = gate["side"] == "start", gate["fence"]
-        elif block and not inside:
-            closing = block["fence"]
-        elif not inside:
-            kept.append(line)
-    if inside or closing:
-        raise ChapterError("a solution or an answer is opened and never closed")
-    return _QUIZ.sub(_plain_question, "\n".join(kept) + "\n")
-
-
-def outside_solutions(notebook: NotebookNode) -> list[NotebookNode]:
-    """List a notebook's cells in order, without the code cells inside solutions."""
-    kept, inside = [], False
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            for gate in _GATE.finditer(cell.source):
-                inside = gate["side"] == "start"
-        if not inside or cell.cell_type == "markdown":
-            kept.append(cell)
-    return kept
-
-
-def removed_lines(text: str) -> list[str]:
-    """List what a student must not find: the lines that are in solutions only.
-
-    A line counts if it has at least 12 letters and the text without solutions does not hold it.
-    """
-    kept = _squeezed(without_solutions(text))
-    lines = [_squeezed(line) for line in text.splitlines() if not line.startswith((":", "```"))]
-    return [line for line in lines if len(line) >= MIN_LETTERS and line not in kept]
-
-
-def leaks(whole: str, text: str) -> list[str]:
-    """List the lines of a twin's solutions, spaces removed, that a text for students holds."""
-    squeezed = _squeezed(text)
-    return [line for line in removed_lines(whole) if line in squeezed]
-
-
-def refuse_leaks(root: Path, html: Path) -> None:
-    """Search the built pages for lines of solutions.
-
-    Raises:
-        ChapterError: A page holds one.
-    """
-    for twin in twin_paths(root):
-        page = html / "chapters" / f"{twin.stem}.html"
-        left = leaks(twin.read_text(encoding="utf-8"), pages.parsed(page).get_text())
-        if left or pages.parsed(page).select(".solution, .quiz-why"):
-            raise ChapterError(f"{page.name} shows a solution: {left[:1]}")
-
-
-def _plain_question(match: re.Match[str]) -> str:
-    """Turn a quiz into a question with lettered options and no hint at which is right."""
-    question, *options = re.split(r"^(?=- \[[ x]\] )", match["body"], flags=re.M)
-    lettered = []
-    for letter, option in zip("ABCDE", options, strict=False):
-        found = _OPTION.match(option.rstrip())
-        lettered.append(f"- {letter}. {found['text'] if found else ''}")
-    body = "\n".join([question.strip(), "", *lettered])
-    fence = match["fence"]
-    return f"{fence}{{admonition}} Question\n:name: {match['label']}\n\n{body}\n{fence}"
+    wholes = {twin.stem: twin.read_text(encoding="utf-8") for twin in twin_paths(root)}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in SEARCHED or not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".html":
+            soup = pages.parsed(path)
+            text = soup.get_text()
+            if soup.select(".solution, .quiz-why"):
+                raise ChapterError(f"{path.relative_to(folder)} shows a solution")
+        for name, whole in wholes.items():
+            if path.stem in (name, "searchindex") and (left := leaks(whole, text)):
+                raise ChapterError(f"{path.relative_to(folder)} shows a solution: {left[:1]}")
 
 
 def _write_settings(root: Path, folder: Path) -> None:
@@ -246,16 +245,6 @@ def _write_settings(root: Path, folder: Path) -> None:
     settings["sphinx"]["config"]["hide_solutions"] = True
     text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
     (folder / "_config.yml").write_text(text, encoding="utf-8")
-
-
-def _all_text(notebook: NotebookNode) -> str:
-    """Join the cells' sources."""
-    return "\n".join(cell.source for cell in notebook.cells)
-
-
-def _squeezed(text: str) -> str:
-    """Remove all spaces, so that lines compare however they are wrapped."""
-    return re.sub(r"\s+", "", text)
 
 
 if __name__ == "__main__":
