@@ -143,6 +143,20 @@ class Chapters:
         lines = [line for line in text.split("\n") if line.startswith("|")]
         return plain("\n".join(lines[: None if n_rows is None else 2 + n_rows]))
 
+    def page_of(self, kind: str, label: str) -> str:
+        """Name the page that a figure, an equation or a table comes from, by its label.
+
+        Raises:
+            ChapterError: No chapter has it.
+        """
+        if kind == "figure":
+            return self.figure(label).chapter
+        wanted = f"$$ ({label})" if kind == "equation" else f":name: {label}\n"
+        for name, cell in self.cells():
+            if cell.cell_type == "markdown" and wanted in f"{cell.source}\n":
+                return name
+        raise ChapterError(f"no {label!r} in the chapters")
+
     def _cell(self, chapter: str, words: str) -> NotebookNode:
         """Find the one code cell of a chapter's first page with some words that holds them."""
         code = [(name, cell) for name, cell in self.cells(chapter) if cell.cell_type == "code"]
