@@ -42,6 +42,7 @@ _CODE = re.compile(r"^(?P<fence>`{3,}).*?^(?P=fence)$\n?", re.MULTILINE | re.DOT
 _OPTION_LINE = re.compile(r"^:[\w-]+:.*$\n?", re.MULTILINE)
 _LABEL = re.compile(r"^\((sec-[\w-]+)\)=\n(#+) ", re.MULTILINE)
 _HEADING = re.compile(r"^(?:\(sec-[\w-]+\)=\n)?(#+) ", re.MULTILINE)
+_MARKS = re.compile(r"^(?:\([\w-]+\)=$|#+ |:{3,}.*$)", re.MULTILINE)  # labels and fences
 
 
 class Meeting(NamedTuple):
@@ -78,7 +79,8 @@ def read_course(text: str, minutes: int) -> list[Meeting]:
         parts = tuple((int(number), what.strip()) for number, _, what in pairs)
         if (total := sum(number for number, _ in parts)) != minutes:
             raise ValueError(f"{fields[0]}: the parts take {total} minutes, expected {minutes}")
-        found.append(Meeting(fields[0], *(tuple(names.split()) for names in fields[1:]), parts))
+        sections, exercises = (tuple(names.split()) for names in fields[1:])
+        found.append(Meeting(fields[0], sections, exercises, parts))
     return found
 
 
@@ -93,7 +95,8 @@ def count_words(texts: list[str]) -> dict[str, int]:
         headings = [(match.start(), len(match[1])) for match in _HEADING.finditer(prose)]
         for match in _LABEL.finditer(prose):
             later = (at for at, level in headings if at > match.start() and level <= len(match[2]))
-            counts[match[1]] = len(prose[match.start() : next(later, len(prose))].split())
+            section = prose[match.start() : next(later, len(prose))]
+            counts[match[1]] = len(_MARKS.sub("", section).split())
     return counts
 
 
