@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 from tools.chapters import store
 from tools.chapters.store import ChapterError
 from tools.editions import building
-from tools.editions.slides import layout
+from tools.editions.slides import faces, layout
 from tools.editions.slides import make as make_slides
 from tools.editions.slides.make import math, render, write_deck
 from tools.editions.slides.sources import Chapters, plain
@@ -240,15 +240,47 @@ def test_the_title_says_who_lectures_and_the_index_lists_the_parts(
 def test_a_figure_takes_what_its_text_leaves():
     figure = (Block("figure", "fig-a"),)
     line = (*figure, Block("text", "One line."))
-    alone, above = (layout.figure_width(2.0, blocks, beside=False) for blocks in (figure, line))
+    alone, above = (
+        layout.figure_width(2.0, "A claim.", blocks, beside=False) for blocks in (figure, line)
+    )
     assert 900 < above < alone <= layout.WIDTH
-    assert layout.figure_width(2.0, line, beside=True) == layout.HALF
+    assert layout.figure_width(2.0, "A claim.", line, beside=True) == layout.HALF
     assert layout.stands_beside(1.2, line)
     assert not layout.stands_beside(1.2, figure)
+    assert not layout.stands_beside(1.9, line)
+    assert layout.stands_beside(1.9, (*figure, Block("text", "- A long line.\n" * 5)))
     assert layout.table_size("| a | b |") > layout.table_size("| a " * 200) >= 16
     assert layout.is_sparse((Block("text", "- Few words."),))
     assert not layout.is_sparse((Block("text", "| a | table |"),))
     assert not layout.is_sparse(line)
+
+
+def test_a_drawing_brings_its_letters():
+    svg = "<svg><text style=\"font-family: 'Source Sans Pro'\">Ab &lt;</text></svg>"
+    drawn = faces.with_faces(svg)
+    assert drawn.count("@font-face") == 1
+    assert "Source Sans Pro" not in drawn
+    assert len(faces.reduced("SourceSansPro-Regular.ttf", frozenset("Ab<"))) < 3000
+    bold = svg.replace("Ab", '<tspan style="font-weight: 700">Ab</tspan>')
+    assert faces.with_faces(bold).count("@font-face") == 2
+    for silent in ("<svg><path/></svg>", svg.replace("Source Sans Pro", "DejaVu Sans")):
+        assert faces.with_faces(silent) == silent
+    with pytest.raises(FileNotFoundError, match=r"holds no Gone\.ttf"):
+        faces.reduced("Gone.ttf", frozenset("a"))
+
+
+def test_a_table_shows_its_numbers(stored: Chapters):
+    table = stored.table("tab-adv-efficiency")
+    assert stored.value("08_advantage", "way_few") in table
+    assert "glue" not in table
+    assert plain("in plain sight ({numref}`tab-a`)") == "in plain sight"
+
+
+def test_a_long_table_is_cut(stored: Chapters):
+    words = 'keys = ("name", "for", "family", "hub")'
+    whole, cut = (stored.output("92_models_and_costs", words, n) for n in (None, 2))
+    assert whole.count("<tr") > 4
+    assert cut.count("<tr") == 3
 
 
 def test_an_equation_is_one_formula(stored: Chapters):

@@ -10,11 +10,13 @@ from math import ceil
 
 from tools.editions.slides.text import Block
 
-WIDTH, ROOM = 1190, 570  # of what stands below a slide's heading
+WIDTH, ROOM = 1190, 545  # of what stands below a slide's heading
 HALF = 580  # the width of a column
-CAPTION, EQUATION, LINE, GAP = 34, 110, 40, 12
+CAPTION, EQUATION, LINE, GAP = 34, 130, 46, 12
+CAPTION_CHARACTERS = 125  # in a line of the full width
 CHARACTERS = 78  # in a line of the full width
-WIDE = 1.6  # a figure at least so much wider than high stands above its text, not beside it
+NARROW, WIDE = 1.6, 2.05  # a figure with less width over height stands beside its text
+MUCH = 150  # pixels of text, from which on WIDE counts instead of NARROW
 SIZES = ((45, 28), (80, 25), (120, 22), (170, 19))  # a table with at most … words → its font size
 SMALLEST = 17
 FEW_WORDS = 75  # a slide of text alone with fewer is set larger
@@ -32,23 +34,26 @@ def text_height(blocks: tuple[Block, ...], characters: int = CHARACTERS) -> int:
     return height
 
 
-def figure_width(aspect: float, blocks: tuple[Block, ...], *, beside: bool) -> int:
+def figure_width(aspect: float, claim: str, blocks: tuple[Block, ...], *, beside: bool) -> int:
     """Return the width of a figure, in pixels.
 
     Args:
         aspect: Its width over its height.
+        claim: What its caption says.
         blocks: All blocks of its slide.
         beside: The figure has a column, and the text another.
     """
-    height = ROOM - CAPTION
+    in_line = CAPTION_CHARACTERS // 2 if beside else CAPTION_CHARACTERS
+    height = ROOM - CAPTION * ceil((len(claim) + 12) / in_line)
     if not beside:
         height -= text_height(blocks)
     return min(HALF if beside else WIDTH, round(height * aspect))
 
 
 def stands_beside(aspect: float, blocks: tuple[Block, ...]) -> bool:
-    """Tell whether a figure that is not wide stands beside its slide's text."""
-    return aspect < WIDE and len(blocks) > 1
+    """Tell whether a figure stands beside its slide's text: a narrow one, or one with much text."""
+    has_much = text_height(blocks) > MUCH
+    return len(blocks) > 1 and aspect < (WIDE if has_much else NARROW)
 
 
 def table_size(table: str) -> int:

@@ -194,7 +194,7 @@ def _slide(slide: Slide, stored: Chapters) -> str:
 
 def _figure(figure: Figure, slide: Slide, *, beside: bool) -> str:
     """Write a figure, as large as its slide has room for, with its chapter and claim below it."""
-    width = layout.figure_width(figure.aspect, slide.blocks, beside=beside)
+    width = layout.figure_width(figure.aspect, figure.claim, slide.blocks, beside=beside)
     image = f'<img src="{figure.address}" alt="{markup.escape(figure.alt)}" width="{width}">'
     page = int(figure.chapter[:2])
     source = f"{f'Chapter {page}' if page < APPENDIX else 'The lab'}: {figure.claim}"
@@ -213,7 +213,9 @@ def _block(block: Block, stored: Chapters) -> str:
     if kind in ("output", "code"):
         chapter, _, words = text.partition(" ")
         if kind == "output":
-            table = stored.output(chapter, words)
+            first, _, rest = words.partition(" ")
+            n_rows, words = (int(first), rest) if first.isdigit() else (None, words)
+            table = stored.output(chapter, words, n_rows)
             bare = re.sub(r"<style.*?</style>|<[^>]+>", " ", table, flags=re.S)
             return _stored(table, layout.table_size(bare))
         formatter = HtmlFormatter(noclasses=True, style="xcode")
