@@ -28,6 +28,7 @@ from .directives import (
     applets,
     benchmarks,
     chapter_map,
+    course_plan,
     exercises,
     front_page,
     quizzes,
@@ -52,6 +53,7 @@ from .weight import (
 PARTS = (
     *(numbering, citations, formulas, tables, access, figures, one_page),
     *(applets, quizzes, answers, chapter_map, front_page, benchmarks, exercises, teaching),
+    *(course_plan,),
     *(receipts, run_inputs, chapter_times),
     *(page_buttons, glossary_links, previews, search_index, not_found, sharing, edition),
     *(reader,),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from book_pages.directives import chapter_map, teaching
+from book_pages.directives import chapter_map, course_plan, teaching
 from book_pages.directives.chapter_map import Box, Stage
 from book_pages.directives.exercises import Exercise, exercises_of
 from tools.chapters import back_matter
@@ -162,16 +162,65 @@ def test_a_session_sums_the_times_of_its_chapters():
             teaching.session_of(line)
 
 
-def test_both_plans_can_be_taught(texts: dict[str, str], exercises: list[Exercise]):
-    four_weeks, one_day = directive(texts["teachers"], "sessions")
+def test_the_one_day_plan_can_be_taught(texts: dict[str, str], exercises: list[Exercise]):
+    (one_day,) = directive(texts["teachers"], "sessions")
     pages = {int(name[:2]): name for name in texts if re.match(r"\d\d_", name)}
     labels, receipts = {one.label for one in exercises}, {n: {"wall": 1.0} for n in texts}
-    for plan, chapters in ((four_weeks, set(range(1, 15))), (one_day, {2, 4, 5, 7, 9, 12})):
-        sessions = [teaching.session_of(line) for line in plan]
-        assert {number for one in sessions for number in one.chapters} == chapters
-        assert {label for one in sessions for label in one.exercises} <= labels
-        assert len(teaching.session_lines(sessions, pages, receipts)) == len(sessions) + 2
-    assert len(four_weeks) == 9
+    sessions = [teaching.session_of(line) for line in one_day]
+    assert {number for one in sessions for number in one.chapters} == {2, 4, 5, 7, 9, 12}
+    assert {label for one in sessions for label in one.exercises} <= labels
+    assert len(teaching.session_lines(sessions, pages, receipts)) == len(sessions) + 2
+    minutes = [int(re.search(r"(\d+) minutes", one.when)[1]) for one in sessions]
+    assert sum(minutes) == 6 * 60, "six hours, the page says"
+
+
+COURSE = """First | sec-a | ex-a-b
+40 | talk
+50 | the cells of {ref}`sec-a`, live
+
+Second | | ex-a-b
+90 | lab
+"""
+
+
+def test_a_course_adds_up():
+    meetings = course_plan.read_course(COURSE, 90)
+    assert [(one.topic, one.sections) for one in meetings] == [
+        ("First", ("sec-a",)),
+        ("Second", ()),
+    ]
+    text = "\n".join(course_plan.course_lines(meetings, {"sec-a": 450}, {"ex-a-b": 30}))
+    assert "| 1 | First | 3 | 90 | 30 |" in text
+    assert "| 2 | Second | 0 | 90 | 30 |" in text
+    assert "| | all 2 | 0 hours | 3 hours | 1 hours |" in text
+    assert "Read before: {ref}`sec-a` (450 words)." in text
+    with pytest.raises(ValueError, match="First: the parts take 90 minutes, expected 60"):
+        course_plan.read_course(COURSE, 60)
+    with pytest.raises(ValueError, match=r"expected 'topic \| sections \| exercises', got"):
+        course_plan.read_course("First | sec-a\n90 | talk", 90)
+    with pytest.raises(ValueError, match=r"First: expected 'minutes \| what is done', got"):
+        course_plan.read_course("First | | \ntalk", 90)
+    with pytest.raises(ValueError, match="the book has no ex-a-b, sec-a"):
+        course_plan.course_lines(meetings, {}, {})
+
+
+def test_words_are_counted_by_section_without_code():
+    code = "```{code-cell} python\nx = 1\n```\n"
+    text = f"(sec-a)=\n## One\nfour words\n{code}### Sub\nmore\n## Two\nx"
+    assert course_plan.count_words([text]) == {"sec-a": 5}
+
+
+def test_the_course_of_twelve_sessions_can_be_taught(texts: dict[str, str], repository: Path):
+    plan = re.search(r"^:::\{course\} 90\n(.*?)^:::$", texts["teachers"], re.M | re.S)
+    meetings = course_plan.read_course(plan[1], 90)
+    words = course_plan.count_words([text for name, text in texts.items() if name[0].isdigit()])
+    assert len(meetings) == 12
+    used = {label for one in meetings for label in one.exercises}
+    assert used <= set(teaching.read_tests(repository))
+    assert "ex-rev-ask" in used
+    for one in meetings:
+        assert 500 <= sum(words[name] for name in one.sections) <= 3000, one.topic
+    assert any("94_lab" in what for one in meetings for _, what in one.parts)
 
 
 def test_teachers_read_of_a_wrong_idea_in_every_chapter_of_the_plans(texts: dict[str, str]):

@@ -11,10 +11,11 @@ from bs4 import BeautifulSoup
 from tools.chapters import store
 from tools.chapters.store import ChapterError
 from tools.editions import building
+from tools.editions.slides import faces, layout
 from tools.editions.slides import make as make_slides
 from tools.editions.slides.make import math, render, write_deck
 from tools.editions.slides.sources import Chapters, plain
-from tools.editions.slides.text import VALUE, Deck, read_deck, typed_results
+from tools.editions.slides.text import VALUE, Block, Deck, read_deck, typed_results
 
 REQUESTS = "script[src], link[href], img, iframe, source, video, audio, object, embed"
 MEASURE = """<script>
@@ -66,16 +67,28 @@ def test_the_two_lectures_have_their_parts(decks: dict[str, Deck]):
     assert [part.title for part in decks["bert_and_gpt"].parts] == [
         "The problem", "GPT", "BERT", "When to use which", "Pitfalls", "Lab", "Appendix",
     ]  # fmt: skip
-    assert len(decks["four_parts"].parts) == 4
-    for part in decks["four_parts"].parts:
-        assert {"Summary", "Checkpoint"} <= {slide.title for slide in part.slides}
+    assert [part.title for part in decks["four_parts"].parts][4:] == ["Resources"]
+    for deck in decks.values():
+        assert 60 <= sum(len(part.slides) for part in deck.parts) <= 80
 
 
-def test_every_part_asks_two_questions_and_answers_them(decks: dict[str, Deck]):
+def test_every_part_sums_up_then_asks_two_questions_and_answers_them(decks: dict[str, Deck]):
     for deck in decks.values():
         for part in deck.parts:
+            *_, summary, last = part.slides
+            assert summary.title == "Summary"
+            assert last.title in ("Two questions", "Checkpoint")
             kinds = [block.kind for slide in part.slides for block in slide.blocks]
-            assert kinds.count("question") == kinds.count("answer") >= 2, part.title
+            assert kinds.count("question") == kinds.count("answer") == 2, part.title
+        questions = [question for part in deck.parts for question in part.questions]
+        assert len(set(questions)) == len(questions)
+
+
+def test_the_speaker_has_a_note_where_a_figure_or_a_table_stands_alone(decks: dict[str, Deck]):
+    for deck in decks.values():
+        slides = [slide for part in deck.parts for slide in part.slides]
+        assert sum(bool(slide.notes) for slide in slides) > len(slides) / 2
+        assert all(len(slide.blocks) <= 4 for slide in slides)
 
 
 def test_no_result_is_typed(decks: dict[str, Deck]):
@@ -135,7 +148,7 @@ def test_slides_fit_the_screen_and_can_be_read(name: str, written: dict[str, str
     assert len(slides) == written[name].count("<section")
     for slide in slides:
         assert slide["right"] <= 1281, slide
-        assert slide["bottom"] <= 721, slide
+        assert slide["bottom"] <= 690, slide  # the number and the arrows stand below
         assert slide["smallest"] >= 16, slide
         assert all(width > 100 for width in slide["images"]), slide
 
@@ -190,6 +203,84 @@ def test_what_is_gone_is_named(stored: Chapters):
     for call, message in missing:
         with pytest.raises(ChapterError, match=message):
             call()
+
+
+def test_a_part_names_its_chapters(decks: dict[str, Deck], stored: Chapters):
+    part = decks["bert_and_gpt"].parts[1]
+    assert {4, 7} <= set(make_slides.chapters_of(part, stored)) <= set(range(1, 15))
+    assert stored.page_of("equation", "eq-gpt-clm") == "04_gpt"
+    assert stored.page_of("table", "tab-gpt-versions") == "04_gpt"
+    with pytest.raises(ChapterError, match="no 'tab-no-such'"):
+        stored.page_of("table", "tab-no-such")
+
+
+def test_the_title_says_who_lectures_and_the_index_lists_the_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    asked = (
+        "--to",
+        str(tmp_path),
+        "--by",
+        "A. Turing",
+        "--course",
+        "NLP 101",
+        "--date",
+        "May 2031",
+    )
+    assert make_slides.main([*asked]) == 0
+    assert "four_parts.html" in capsys.readouterr().out
+    title = BeautifulSoup((tmp_path / "four_parts.html").read_text("utf-8"), "html.parser")
+    assert title.select_one(".byline").get_text() == "A. Turing · NLP 101 · May 2031 · CC BY 4.0"
+    index = BeautifulSoup((tmp_path / "index.html").read_text("utf-8"), "html.parser")
+    assert len(index.select("article")) == 2
+    assert "Fine-tuning and applications" in index.get_text()
+    assert ".lectures" in index.style.get_text()
+
+
+def test_a_figure_takes_what_its_text_leaves():
+    figure = (Block("figure", "fig-a"),)
+    line = (*figure, Block("text", "One line."))
+    alone, above = (
+        layout.figure_width(2.0, "A claim.", blocks, beside=False) for blocks in (figure, line)
+    )
+    assert 900 < above < alone <= layout.WIDTH
+    assert layout.figure_width(2.0, "A claim.", line, beside=True) == layout.HALF
+    assert layout.stands_beside(1.2, line)
+    assert not layout.stands_beside(1.2, figure)
+    assert not layout.stands_beside(1.9, line)
+    assert layout.stands_beside(1.9, (*figure, Block("text", "- A long line.\n" * 5)))
+    assert layout.table_size("| a | b |") > layout.table_size("| a " * 200) >= 16
+    assert layout.is_sparse((Block("text", "- Few words."),))
+    assert not layout.is_sparse((Block("text", "| a | table |"),))
+    assert not layout.is_sparse(line)
+
+
+def test_a_drawing_brings_its_letters():
+    svg = "<svg><text style=\"font-family: 'Source Sans Pro'\">Ab &lt;</text></svg>"
+    drawn = faces.with_faces(svg)
+    assert drawn.count("@font-face") == 1
+    assert "Source Sans Pro" not in drawn
+    assert len(faces.reduced("SourceSansPro-Regular.ttf", frozenset("Ab<"))) < 3000
+    bold = svg.replace("Ab", '<tspan style="font-weight: 700">Ab</tspan>')
+    assert faces.with_faces(bold).count("@font-face") == 2
+    for silent in ("<svg><path/></svg>", svg.replace("Source Sans Pro", "DejaVu Sans")):
+        assert faces.with_faces(silent) == silent
+    with pytest.raises(FileNotFoundError, match=r"holds no Gone\.ttf"):
+        faces.reduced("Gone.ttf", frozenset("a"))
+
+
+def test_a_table_shows_its_numbers(stored: Chapters):
+    table = stored.table("tab-adv-efficiency")
+    assert stored.value("08_advantage", "way_few") in table
+    assert "glue" not in table
+    assert plain("in plain sight ({numref}`tab-a`)") == "in plain sight"
+
+
+def test_a_long_table_is_cut(stored: Chapters):
+    words = 'keys = ("name", "for", "family", "hub")'
+    whole, cut = (stored.output("92_models_and_costs", words, n) for n in (None, 2))
+    assert whole.count("<tr") > 4
+    assert cut.count("<tr") == 3
 
 
 def test_an_equation_is_one_formula(stored: Chapters):

@@ -11,6 +11,7 @@ import argparse
 import html as markup
 import re
 import sys
+from datetime import date
 from pathlib import Path
 
 from latex2mathml.converter import convert
@@ -22,12 +23,14 @@ from pygments.lexers import PythonLexer
 
 from pretrain_lab.corpora.download import SourceError, fetch
 from tools.chapters.store import ROOT, ChapterError
-from tools.editions.slides.sources import Chapters
-from tools.editions.slides.text import VALUE, Block, Deck, Slide, read_deck, typed_results
+from tools.editions.slides import layout
+from tools.editions.slides.sources import Chapters, Figure
+from tools.editions.slides.text import VALUE, Block, Deck, Part, Slide, read_deck, typed_results
 
 REVEAL = "sphinx_revealjs/_static/revealjs"
 STYLE = Path(__file__).parents[1] / "assets" / "slides.css"
-WIDE = 1.6  # a figure at least so much wider than high stands above its text, not beside it
+APPENDIX = 90  # pages from here on are no chapters
+AUTHORS, LICENCE = "The authors of Pre-training Paradigms", "CC BY 4.0"
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -53,34 +56,61 @@ Reveal.initialize({{width: 1280, height: 720, margin: 0.02, center: false, hash:
 </body>
 </html>
 """
+INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Lectures</title>
+<style>
+{style}
+</style>
+</head>
+<body class="lectures">
+<h1>Lectures</h1>
+<p>{byline}</p>
+{items}
+<p>In a deck: arrows or space to go on, <kbd>S</kbd> for the speaker's notes, <kbd>Esc</kbd> for an
+overview. To print, add <code>?print-pdf</code> to the address.</p>
+</body>
+</html>
+"""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write all decks and an index of them; return 0 if all are written."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--to", type=Path, default=ROOT / "_build" / "slides")
+    parser.add_argument("--by", default=AUTHORS, help="who lectures, for the title")
+    parser.add_argument("--course", default="", help="the course, for the title")
+    parser.add_argument("--date", default=f"{date.today():%-d %B %Y}", help="for the title")
     options = parser.parse_args(arguments)
     options.to.mkdir(parents=True, exist_ok=True)
     items, stored = [], Chapters()
+    byline = " · ".join(filter(None, (options.by, options.course, options.date, LICENCE)))
     try:
         for path in sorted((ROOT / "slides").glob("*.md")):
             deck = read_deck(path)
-            page = write_deck(deck, stored)
+            page = write_deck(deck, stored, byline)
             (options.to / f"{path.stem}.html").write_text(page, encoding="utf-8")
             n_slides = page.count("<section")
             print(f"slides: {path.stem}.html, {n_slides} slides, {len(page) / 1e6:.1f} MB")
-            items.append(f'<li><a href="{path.stem}.html">{markup.escape(deck.title)}</a></li>')
+            title, about = markup.escape(deck.title), markup.escape(deck.subtitle)
+            parts = "".join(f"<li>{markup.escape(part.title)}</li>" for part in deck.parts)
+            items.append(
+                f'<article><h2><a href="{path.stem}.html">{title}</a></h2><p>{about}</p>'
+                f"<ol>{parts}</ol><p>{n_slides} slides</p></article>"
+            )
     except (ChapterError, SourceError) as error:
         print(f"slides: {error}", file=sys.stderr)
         return 1
-    index = f"<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>Lectures</title>{items}"
-    index = index.replace(str(items), f"<h1>Lectures</h1><ul>{''.join(items)}</ul></html>")
+    index = INDEX.format(style=STYLE.read_text("utf-8"), byline=byline, items="".join(items))
     (options.to / "index.html").write_text(index, encoding="utf-8")
     return 0
 
 
-def write_deck(deck: Deck, stored: Chapters) -> str:
-    """Return a deck as one HTML page.
+def write_deck(deck: Deck, stored: Chapters, byline: str = "") -> str:
+    """Return a deck as one HTML page; `byline` stands on its title: who, in which course, when.
 
     Raises:
         ChapterError: A label is not found, or a result is typed instead of taken from a chapter.
@@ -89,10 +119,17 @@ def write_deck(deck: Deck, stored: Chapters) -> str:
     if typed := typed_results(deck):
         raise ChapterError(f"{deck.title}: take these numbers from a chapter: {', '.join(typed)}")
     title, subtitle = markup.escape(deck.title), markup.escape(deck.subtitle)
-    slides = [f'<section class="title"><h1>{title}</h1><p>{subtitle}</p></section>']
+    slides = [
+        f'<section class="title"><h1>{title}</h1><p>{subtitle}</p>'
+        f'<p class="byline">{markup.escape(byline)}</p></section>'
+    ]
     for number, part in enumerate(deck.parts, start=1):
         part_title = markup.escape(part.title)
-        slides.append(f'<section class="part"><p>Part {number}</p><h2>{part_title}</h2></section>')
+        listed = ", ".join(map(str, chapters_of(part, stored)))
+        slides.append(
+            f'<section class="part"><p>Part {number}</p><h2>{part_title}</h2>'
+            f"<p>Chapters {listed}</p></section>"
+        )
         slides += [_slide(slide, stored) for slide in part.slides]
     reveal = fetch("sphinx-revealjs") / REVEAL
     style = "".join((reveal / "dist" / name).read_text() for name in ("reset.css", "reveal.css"))
@@ -104,6 +141,17 @@ def write_deck(deck: Deck, stored: Chapters) -> str:
         licence=(reveal / "LICENSE").read_text(),
         scripts="".join(f"<script>{_inline(script)}</script>\n" for script in scripts),
     )
+
+
+def chapters_of(part: Part, stored: Chapters) -> list[int]:
+    """List the numbers of the chapters that a part takes its pieces from."""
+    blocks = [block for slide in part.slides for block in slide.blocks]
+    pages = [match["chapter"] for block in blocks for match in VALUE.finditer(block.text)]
+    pages += [b.text.partition(" ")[0] for b in blocks if b.kind in ("output", "code")]
+    for block in blocks:
+        if block.kind in ("figure", "equation", "table"):
+            pages.append(stored.page_of(block.kind, block.text.partition(" ")[0]))
+    return sorted({int(page[:2]) for page in pages if page < "9"})
 
 
 def render(text: str) -> str:
@@ -126,41 +174,61 @@ def math(latex: str, *, display: bool) -> str:
 def _slide(slide: Slide, stored: Chapters) -> str:
     """Write one slide; a figure that is not wide stands beside the text."""
     figures = [stored.figure(b.text) for b in slide.blocks if b.kind == "figure"]
-    beside = bool(figures) and figures[0].aspect < WIDE and len(slide.blocks) > 1
-    pieces = [_block(block, stored) for block in slide.blocks]
+    beside = bool(figures) and layout.stands_beside(figures[0].aspect, slide.blocks)
+    pieces = [
+        _figure(stored.figure(block.text), slide, beside=beside)
+        if block.kind == "figure"
+        else _block(block, stored)
+        for block in slide.blocks
+    ]
     if beside:
         is_figure = [block.kind == "figure" for block in slide.blocks]
         left = "".join(piece for piece, yes in zip(pieces, is_figure, strict=True) if yes)
         right = "".join(piece for piece, yes in zip(pieces, is_figure, strict=True) if not yes)
         pieces = [f'<div class="beside"><div>{left}</div><div>{right}</div></div>']
     notes = f'<aside class="notes">{_filled(slide.notes, stored)}</aside>' if slide.notes else ""
-    return f"<section><h2>{render(slide.title)[3:-5]}</h2>{''.join(pieces)}{notes}</section>"
+    look = "body sparse" if layout.is_sparse(slide.blocks) else "body"
+    inside = f'<h2>{render(slide.title)[3:-5]}</h2><div class="{look}">{"".join(pieces)}</div>'
+    return f'<section><div class="slide">{inside}</div>{notes}</section>'
+
+
+def _figure(figure: Figure, slide: Slide, *, beside: bool) -> str:
+    """Write a figure, as large as its slide has room for, with its chapter and claim below it."""
+    width = layout.figure_width(figure.aspect, figure.claim, slide.blocks, beside=beside)
+    image = f'<img src="{figure.address}" alt="{markup.escape(figure.alt)}" width="{width}">'
+    page = int(figure.chapter[:2])
+    source = f"{f'Chapter {page}' if page < APPENDIX else 'The lab'}: {figure.claim}"
+    return f"<figure>{image}<figcaption>{render(source)}</figcaption></figure>"
 
 
 def _block(block: Block, stored: Chapters) -> str:
     """Write one piece of a slide."""
     kind, text = block
-    if kind == "figure":
-        figure = stored.figure(text)
-        source = f"Chapter {int(figure.chapter[:2])}: {figure.claim}"
-        image = f'<img src="{figure.address}" alt="{markup.escape(figure.alt)}">'
-        return f"<figure>{image}<figcaption>{render(source)}</figcaption></figure>"
     if kind == "equation":
         return f'<div class="equation">{math(stored.equation(text), display=True)}</div>'
     if kind == "table":
         label, _, n_rows = text.partition(" ")
         table = stored.table(label, int(n_rows) if n_rows else None)
-        return f'<div class="stored">{render(table)}</div>'
+        return _stored(render(table), layout.table_size(table))
     if kind in ("output", "code"):
         chapter, _, words = text.partition(" ")
         if kind == "output":
-            return f'<div class="stored">{stored.output(chapter, words)}</div>'
+            first, _, rest = words.partition(" ")
+            n_rows, words = (int(first), rest) if first.isdigit() else (None, words)
+            table = stored.output(chapter, words, n_rows)
+            bare = re.sub(r"<style.*?</style>|<[^>]+>", " ", table, flags=re.S)
+            return _stored(table, layout.table_size(bare))
         formatter = HtmlFormatter(noclasses=True, style="xcode")
         return str(highlight(stored.code(chapter, words), PythonLexer(), formatter))
     shown = _filled(text, stored)
     if kind == "question":
         return f'<div class="question">{shown}</div>'
     return f'<div class="answer fragment">{shown}</div>' if kind == "answer" else shown
+
+
+def _stored(table: str, size: int) -> str:
+    """Wrap a chapter's table, with the size of its text."""
+    return f'<div class="stored" style="font-size: {size}px">{table}</div>'
 
 
 def _filled(text: str, stored: Chapters) -> str:

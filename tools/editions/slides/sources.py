@@ -14,9 +14,11 @@ from typing import NamedTuple
 from nbformat import NotebookNode
 
 from tools.chapters.store import ROOT, ChapterError, notebook_paths, read_notebook
+from tools.editions.slides.faces import with_faces
 
 RECORD = "application/papermill.record/text/plain"
 _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
+_GLUE = re.compile(r"\{glue:text\}`(?:(?P<page>\w+)\.ipynb::)?(?P<key>[\w-]+)(?::\w+)?`")
 _ROLE = re.compile(r" ?\{[a-z:]+\}`(?:(?P<words>[^`<]*?) *<[^`]*>|[^`]*)`")
 
 
@@ -38,9 +40,11 @@ class Figure(NamedTuple):
 
     @property
     def address(self) -> str:
-        """The image as a data address."""
-        kind = "svg+xml" if self.image.startswith(b"<svg") else "png"
-        return f"data:image/{kind};base64,{base64.b64encode(self.image).decode()}"
+        """The image as a data address; a drawing brings its letters along."""
+        is_drawn = self.image.startswith(b"<svg")
+        data = with_faces(self.image.decode()).encode() if is_drawn else self.image
+        kind = "svg+xml" if is_drawn else "png"
+        return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
 
 
 class Chapters:
@@ -99,8 +103,10 @@ class Chapters:
                     return str(output["data"][RECORD]).strip("'\"")
         raise ChapterError(f"{chapter} reports no value {key!r}")
 
-    def output(self, chapter: str, words: str) -> str:
+    def output(self, chapter: str, words: str, n_rows: int | None = None) -> str:
         """Find the stored table or bars of the cell whose code alone holds some words, as HTML.
+
+        `n_rows` is the number of rows below the head that a slide shows; None = all.
 
         Raises:
             ChapterError: No cell, or several, hold these words, or it stores no HTML.
@@ -108,7 +114,11 @@ class Chapters:
         cell = self._cell(chapter, words)
         for output in cell.outputs:
             if "text/html" in output.get("data", {}):
-                return str(output["data"]["text/html"])
+                shown = str(output["data"]["text/html"])
+                rows = re.findall(r"<tr\b.*?</tr>", shown, re.S)
+                for row in rows[1 + n_rows :] if n_rows is not None else []:
+                    shown = shown.replace(row, "", 1)
+                return shown
         raise ChapterError(f"{chapter}: the cell with {words!r} stores no table; make run")
 
     def code(self, chapter: str, words: str) -> str:
@@ -140,8 +150,24 @@ class Chapters:
         text = self._text(
             rf"^:::+\{{table\}}[^\n]*\n(?::[^\n]*\n)*?:name: {label}\n(.*?)^:::", label
         )
+        page = self.page_of("table", label)
+        text = _GLUE.sub(lambda m: self.value(m["page"] or page, m["key"]), text)
         lines = [line for line in text.split("\n") if line.startswith("|")]
         return plain("\n".join(lines[: None if n_rows is None else 2 + n_rows]))
+
+    def page_of(self, kind: str, label: str) -> str:
+        """Name the page that a figure, an equation or a table comes from, by its label.
+
+        Raises:
+            ChapterError: No chapter has it.
+        """
+        if kind == "figure":
+            return self.figure(label).chapter
+        wanted = f"$$ ({label})" if kind == "equation" else f":name: {label}\n"
+        for name, cell in self.cells():
+            if cell.cell_type == "markdown" and wanted in f"{cell.source}\n":
+                return name
+        raise ChapterError(f"no {label!r} in the chapters")
 
     def _cell(self, chapter: str, words: str) -> NotebookNode:
         """Find the one code cell of a chapter's first page with some words that holds them."""
@@ -163,4 +189,5 @@ class Chapters:
 
 def plain(text: str) -> str:
     """Replace MyST roles by their words, or by nothing, since a slide links to no other page."""
-    return _ROLE.sub(lambda m: f" {m['words']}" if m["words"] else "", text).strip()
+    words = _ROLE.sub(lambda m: f" {m['words']}" if m["words"] else "", text)
+    return words.replace(" ()", "").strip()  # a bracket that held nothing but a link

@@ -8,7 +8,7 @@ GPT gains {04_gpt:below_kn5}.        a number that a chapter reports
 @figure fig-gpt-tasks                also @equation, by its label
 @table tab-gpt-versions 5            the first rows of a table
 @code 04_gpt def causal_mask         code and output, found by words of their cell
-@output 04_gpt best = probs.topk(5)
+@output 04_gpt best = probs.topk(5)  before the words, a number limits the rows
 @question Why?                       and, on the next line, its answer
 @answer Because.
 Notes: What the speaker says, to the end of the slide.
