@@ -583,3 +583,9 @@ def quiz_eff_shuffle() -> str:
         for first in combinations(range(6), 3)
     ]
     return f"{sum(gap >= max(gaps) - 1e-9 for gap in gaps) / len(gaps):g}"
+
+
+def quiz_own_dpo() -> str:
+    """Take the two log-ratios of the pair, and their difference times beta."""
+    chosen, rejected = -30 - -28, -40 - -25
+    return f"{0.1 * (chosen - rejected):.1f}, although both answers got less probable"

@@ -63,9 +63,9 @@ def test_a_map_that_does_not_fit_the_book_is_refused(lines: list[str], message: 
 
 
 def test_a_chapter_without_a_picture_is_refused():
-    boxes = [*BOXES, Box("chapters/15_new", "15 New", 15, "Main")]
-    with pytest.raises(ValueError, match=r"no picture in thumbnails.py for the chapters \[15\]"):
-        chapter_map.stages_of(["0-15: All"], boxes)
+    boxes = [*BOXES, Box("chapters/16_new", "16 New", 16, "Main")]
+    with pytest.raises(ValueError, match=r"no picture in thumbnails.py for the chapters \[16\]"):
+        chapter_map.stages_of(["0-16: All"], boxes)
 
 
 def test_a_box_links_to_its_page():
@@ -84,7 +84,7 @@ def test_the_map_of_the_book_shows_every_chapter(repository: Path, texts: dict[s
     (lines,) = directive(texts["index"], "chapter_map")
     shown = [box for stage in chapter_map.stages_of(lines, boxes) for box in stage.boxes]
     numbers = [box.number for box in shown if box.number is not None]
-    assert numbers == [box.number for box in boxes if box.number is not None] == list(range(15))
+    assert numbers == [box.number for box in boxes if box.number is not None] == list(range(16))
     assert len(set(shown)) == len(shown)
     assert all(box.title and "`" not in box.title and "<" not in box.title for box in shown)
 

@@ -171,6 +171,7 @@ MODULES = {
     "cho": "ch12",
     "scl": "ch13",
     "eff": "ch14",
+    "own": "ch15",
 }
 """Short name in the labels of a chapter → its module in pretrain_book.exercises."""
 

@@ -179,11 +179,20 @@ def efficiency() -> str:
     )
 
 
+def your_own() -> str:
+    """A line of text found by a magnifying glass."""
+    lines = "".join(box(16, 12 + 13 * row, 60, 6, "mark" if row == 2 else "pale", 3)
+                    for row in range(4))  # fmt: skip
+    return lines + path("M97 49L106 60") + (
+        '<circle class="ink line" cx="90" cy="41" r="10" stroke-width="2.5"/>'
+    )  # fmt: skip
+
+
 PICTURES: dict[int, Callable[[], str]] = {
     0: start, 1: revolution, 2: toolkit, 3: tokens,
     4: lambda: mask("gpt", 30, 6, 10), 5: lambda: mask("bert", 30, 6, 10),
     6: lambda: mask("t5", 30, 6, 10), 7: worldview,
     8: advantage, 9: fine_tuning, 10: feature_lab, 11: in_context,
-    12: choosing, 13: scaling, 14: efficiency,
+    12: choosing, 13: scaling, 14: efficiency, 15: your_own,
 }  # fmt: skip
 """What is drawn for each chapter."""
