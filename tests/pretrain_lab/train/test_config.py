@@ -214,7 +214,9 @@ def test_the_hint_is_what_was_meant(name: str, meant: str) -> None:
 
 def test_without_a_near_name_the_options_are_listed() -> None:
     """No nonsense; and the device is chosen on the command line."""
-    with pytest.raises(ConfigError, match=r"option training.colour: expected one of n_steps, batch"):
+    with pytest.raises(
+        ConfigError, match=r"option training.colour: expected one of n_steps, batch"
+    ):
         check_config(changed(training__colour=1))
     with pytest.raises(ConfigError, match=r"option training.device: .* the command's --cpu leaves"):
         check_config(changed(training__device="cuda"))
