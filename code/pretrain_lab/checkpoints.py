@@ -3,7 +3,8 @@
 
 In a quantised file a matrix NAME has dtype I8 and a companion `NAME.scale`, F32, one number for
 each row: the value in row r is the whole number times scale[r]. All that has one axis or none
-(biases, norms) is F32 as it stands. The state of a run is in `pretrain_lab.run_state`.
+(biases, norms) is F32 as it stands. A fine-tuned model is described by its head and its backbone.
+The state of a run is in `pretrain_lab.run_state`, adapters in `pretrain_lab.finetuning.adapters`.
 """
 
 import json
@@ -15,17 +16,22 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from pretrain.bert import BERT, BERTConfig
 from pretrain.gpt import GPT, GPTConfig
 from pretrain.t5 import T5, T5Config
+from pretrain_lab.finetuning.lora import lora_layers
+from pretrain_lab.finetuning.next_sentence import NextSentenceBERT
+from pretrain_lab.finetuning.sequence_classification import TextClassifier
+from pretrain_lab.finetuning.token_classification import WordTagger
 from pretrain_lab.paths import CHECKPOINTS, data_file
 from pretrain_lab.run_state import CheckpointError, replacing
 from pretrain_lab.tokenizers.characters import CharTokenizer
 from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 Model = GPT | BERT | T5
+FineTuned = TextClassifier | WordTagger | NextSentenceBERT
 AnyTokenizer = CharTokenizer | SubwordTokenizer
 Bits = int | Mapping[str, int]
 """Bits of a stored weight: of all matrices, or of those whose names begin so."""
@@ -33,6 +39,10 @@ MODELS: dict[str, tuple[type[Any], type[Any]]] = {
     "GPT": (GPT, GPTConfig), "BERT": (BERT, BERTConfig), "T5": (T5, T5Config)
 }  # fmt: skip
 """Name in a header -> the class and its configuration."""
+HEADS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (TextClassifier, WordTagger, NextSentenceBERT)
+}
+"""Name in a header -> the class that is made of a backbone and its `head_options`."""
 RENAMED = {"dropout_prob": "dropout"}
 """Option in headers of older files -> its name now."""
 GONE = ("embeddings.trained_len",)
@@ -41,28 +51,48 @@ SCALE = ".scale"
 """Ending of the name under which the scales of a matrix stand."""
 
 
+class NoHead(nn.Module):
+    """Stands where a checkpoint without masked-LM head leaves nothing to put."""
+
+    def forward(self, x: Tensor, embedding_weight: Tensor) -> Tensor:
+        """Refuse to score x (..., D): random logits would look like an answer."""
+        raise RuntimeError(
+            "expected a masked-LM head, but this checkpoint has none: "
+            "use model.encode, or put a new MaskedLMHead in model.head and train it"
+        )
+
+
 def save_model(
     path: str | Path,
-    model: Model,
+    model: Model | FineTuned,
     tokenizer: AnyTokenizer,
-    card: dict[str, Any],
+    card: dict[str, Any] | None = None,
     *,
     n_bits: Bits | None = None,
 ) -> None:
     """Write a model so that `load_model` can rebuild it without other knowledge.
 
-    Weights, class, options and vocabulary go to `path`, which ends in .safetensors; the card (data,
-    seed, steps, metrics; JSON values) goes beside it with the ending .json. `n_bits`, 2 to 8,
-    rounds the weights of matrices (see `rounded_state`): they take a quarter of the bytes, less
-    when zipped, and are no longer quite the model's.
+    Weights, class, options, names of classes and vocabulary go to `path`, which ends in
+    .safetensors; the card (data, seed, steps, metrics; JSON values) goes beside it with the ending
+    .json. `n_bits`, 2 to 8, rounds the weights of matrices (see `rounded_state`): they take a
+    quarter of the bytes, less when zipped, and are no longer quite the model's.
+
+    Args:
+        path: Name of the file.
+        model: A GPT, BERT or T5, or one of HEADS on it: a classifier, a tagger.
+        tokenizer: Its tokeniser.
+        card: What to remember of it; None = nothing.
+        n_bits: None = every weight as it is.
 
     Raises:
-        ValueError: The name ends otherwise, the vocabulary is not the model's, or `n_bits`.
-        TypeError: The card holds what JSON cannot; nothing was written then.
+        ValueError: The name ends otherwise, the vocabulary is not the model's, the model has
+            adapters, or `n_bits`.
+        TypeError: Another kind of model or tokeniser, or the card holds what JSON cannot. Nothing
+            was written then.
     """
     path = Path(path)
     metadata = {"pretrain": _describe(path, model, tokenizer)}
-    card_text = json.dumps(card, indent=2) + "\n"
+    card_text = json.dumps(card or {}, indent=2) + "\n"
     state = {name: value.contiguous() for name, value in model.state_dict().items()}
     state = rounded_state(state, n_bits) if n_bits else state
     with replacing(path) as weights_part, replacing(path.with_suffix(".json")) as card_part:
@@ -71,7 +101,7 @@ def save_model(
 
 
 def save_quantized(
-    path: str | Path, model: Model, tokenizer: AnyTokenizer, step: int | None = None
+    path: str | Path, model: Model | FineTuned, tokenizer: AnyTokenizer, step: int | None = None
 ) -> None:
     """Write a model in a quarter of the bytes, so that `load_quantized` can rebuild it.
 
@@ -93,7 +123,7 @@ def save_quantized(
 
 
 def load_model(name: str | Path) -> tuple[Any, Any]:
-    """Rebuild a saved GPT, BERT or T5, in evaluation mode, and its tokeniser.
+    """Rebuild a saved GPT, BERT or T5, or one with a head, in evaluation mode, and its tokeniser.
 
     Of rounded weights the result has at most 255 values in a row.
     `name` stands in data/checkpoints ("gpt_chars"), or is the path of a .safetensors file.
@@ -216,20 +246,60 @@ def float_state(stored: dict[str, Tensor]) -> dict[str, Tensor]:
     return state
 
 
-def _describe(path: Path, model: Model, tokenizer: AnyTokenizer) -> str:
-    """Make the header of a file, once its name and the vocabulary are seen to be right."""
+def backbone_of(model: Any) -> Any:
+    """Give the GPT, BERT or T5 that a model is or has below its head.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    backbone = model.backbone if type(model) in HEADS.values() else model
+    if type(backbone) not in [kind for kind, _ in MODELS.values()]:
+        raise TypeError(
+            f"expected a {', '.join(MODELS)}, alone or in a {', '.join(HEADS)}, "
+            f"got {type(backbone).__name__}"
+        )
+    return backbone
+
+
+def check_vocabulary(model: Any, tokenizer: AnyTokenizer) -> None:
+    """Refuse a tokeniser that is none of ours, or not a model's.
+
+    Raises:
+        TypeError: Another kind of tokeniser.
+        ValueError: Another number of ids.
+    """
+    if not isinstance(tokenizer, AnyTokenizer):
+        raise TypeError(
+            "expected a CharTokenizer or SubwordTokenizer as tokenizer, "
+            f"got {type(tokenizer).__name__}"
+        )
+    if tokenizer.vocab_size != backbone_of(model).config.vocab_size:
+        raise ValueError(
+            f"expected a tokenizer of {backbone_of(model).config.vocab_size} ids, as the model "
+            f"has, got {tokenizer.vocab_size}"
+        )
+
+
+def _describe(path: Path, model: Model | FineTuned, tokenizer: AnyTokenizer) -> str:
+    """Make the header of a file, once its name, the model and the vocabulary are seen to fit."""
     if path.suffix != ".safetensors":
         raise ValueError(f"expected a file name ending in .safetensors, got {path.name}")
-    if tokenizer.vocab_size != model.config.vocab_size:
+    backbone = backbone_of(model)
+    check_vocabulary(backbone, tokenizer)
+    if any(lora_layers(model)):
         raise ValueError(
-            f"expected a tokenizer of {model.config.vocab_size} ids, as the model has, "
-            f"got {tokenizer.vocab_size}"
+            "expected a model without adapters: save them alone with save_adapters, or fold them "
+            "into the weights with merge_lora(model)"
         )
     what = {
-        "model": type(model).__name__,
-        "options": asdict(model.config),
+        "model": type(backbone).__name__,
+        "options": asdict(backbone.config),
         "tokenizer": tokenizer.to_dict(),
     }
+    if isinstance(getattr(backbone, "head", None), NoHead):
+        what["has_head"] = False
+    if model is not backbone:
+        what["head"] = {"kind": type(model).__name__, "options": model.head_options()}
     return json.dumps(what)
 
 
@@ -254,6 +324,10 @@ def _load(path: Path, wanted: str, *, quantized: bool) -> tuple[Any, Any, int | 
         kind, config = MODELS[what["model"]]
         options = {RENAMED.get(key, key): value for key, value in what["options"].items()}
         model = kind(config(**options))
+        if not what.get("has_head", True):
+            model.head = NoHead()
+        if "head" in what:
+            model = HEADS[what["head"]["kind"]](model, **what["head"]["options"])
         tokenizer = _load_tokenizer(what["tokenizer"])
         step = int(metadata["step"]) if "step" in metadata else None
         is_rounded = quantized or any(value.dtype == torch.int8 for value in stored.values())

@@ -15,11 +15,12 @@ from torch import Generator, Tensor
 from pretrain.bert import BERT
 from pretrain.evaluation import eval_mode
 from pretrain.generation import Sampling, generate, generate_seq2seq, mask_predict
+from pretrain.gpt import GPT
 from pretrain.t5 import T5
 from pretrain_lab.tokenizers.characters import CharTokenizer
+from pretrain_lab.tokenizers.subwords import ROLES
 
 SENTINEL = re.compile(r"<extra_id_(\d+)>")
-EOS = ("</s>", "<|endoftext|>")
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,12 @@ def complete(
         report: Told what of the prompt was cut off or is unknown.
 
     Raises:
+        TypeError: Another model, such as a classifier.
         ValueError: An empty prompt, one that the model has no use for, or characters that the
             vocabulary lacks.
     """
+    if not isinstance(model, GPT | BERT | T5):
+        raise TypeError(f"expected a GPT, BERT or T5, got a {type(model).__name__}")
     if n_tokens < 1:
         raise ValueError(f"expected n_tokens >= 1, got {n_tokens}")
     ids = encode_prompt(model, tokenizer, prompt, report=report)
@@ -222,4 +226,4 @@ def _not_written(model: Any, tokenizer: Any) -> tuple[int, ...]:
 
 def _eos_id(tokenizer: Any) -> int | None:
     """Give the id that ends a text; None when there is none."""
-    return next((i for i in tokenizer.special_ids if tokenizer.tokens[i] in EOS), None)
+    return next((i for i in tokenizer.special_ids if tokenizer.tokens[i] in ROLES["eos"]), None)

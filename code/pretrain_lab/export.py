@@ -8,12 +8,19 @@ from pathlib import Path
 
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
+from pretrain.t5 import T5
 from pretrain_lab.commands import REFUSED, one_line
+from pretrain_lab.finetuning.sequence_classification import TextClassifier
+from pretrain_lab.finetuning.token_classification import WordTagger
 from pretrain_lab.hub.weights import to_huggingface
 from pretrain_lab.trained import load_trained
 
-CLASSES = {GPT: "AutoModelForCausalLM", BERT: "AutoModelForMaskedLM"}
-"""What reads which model there; a T5 is read by AutoModelForSeq2SeqLM."""
+CLASSES = {
+    GPT: "AutoModelForCausalLM", BERT: "AutoModelForMaskedLM", T5: "AutoModelForSeq2SeqLM",
+    TextClassifier: "AutoModelForSequenceClassification",
+    WordTagger: "AutoModelForTokenClassification",
+}  # fmt: skip
+"""What reads which model there."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,14 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _check_folder(folder)
         model, tokenizer = load_trained(given.model)
-        to_huggingface(model, folder, tokenizer)
-        n_bytes = sum(path.stat().st_size for path in folder.iterdir())
-    except (ValueError, *REFUSED) as error:
+        exported = to_huggingface(model, folder, tokenizer)
+    except (ValueError, TypeError, *REFUSED) as error:
         sys.stderr.write(f"pretrain_lab.export: {one_line(error)}\n")
         return 2
-    auto = CLASSES.get(type(model), "AutoModelForSeq2SeqLM")
+    auto = CLASSES.get(type(model), "AutoModel")
     print(
-        f"{folder}: {n_bytes / 1e6:,.1f} MB. In Python:\n"
+        f"{exported}. In Python:\n"
         f"  from transformers import AutoTokenizer, {auto}\n"
         f"  model = {auto}.from_pretrained({str(folder)!r})\n"
         f"  tokenizer = AutoTokenizer.from_pretrained({str(folder)!r})"

@@ -93,12 +93,18 @@ def replacing(path: Path) -> Iterator[Path]:
 
     So that a reader of the file sees the old content or the new, and never half of one. A process
     that is killed meanwhile leaves its temporary file, whose name ends in .part, behind. The file
-    need not exist yet; its folder is made.
+    need not exist yet; its folder is made. Who may read the file is what the umask says, even if
+    the library that writes it allows its owner alone.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
+        part.touch()
+        mode = part.stat().st_mode
+        part.unlink()
         yield part
+        if part.stat().st_mode != mode:
+            part.chmod(mode)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"[MASK] {place}: {words}")
             settings["report"] = _nobody  # it was told already
         print(complete(model, tokenizer, prompt, **settings))
-    except (ValueError, *REFUSED) as error:
+    except (ValueError, TypeError, *REFUSED) as error:
         sys.stderr.write(f"pretrain_lab.sample: {one_line(error)}\n")
         return 2
     except KeyboardInterrupt:

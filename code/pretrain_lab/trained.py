@@ -5,21 +5,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
-
 from pretrain_lab.checkpoints import load_model
-from pretrain_lab.hub.files import find_folder
-from pretrain_lab.hub.weights import from_pretrained
+from pretrain_lab.hub.weights import load_pretrained
 from pretrain_lab.paths import CHECKPOINTS
 from pretrain_lab.run_state import CheckpointError
-from pretrain_lab.tokenizers.subwords import SubwordTokenizer
 
 MODEL = "model.safetensors"
 UNFINISHED = "checkpoint.safetensors"
 
 
 def load_trained(name: str | Path) -> tuple[Any, Any]:
-    """Load a GPT, BERT or T5, in evaluation mode, and its tokeniser.
+    """Load a GPT, BERT or T5, or one with a head, in evaluation mode, and its tokeniser.
 
     Args:
         name: The folder of a run of `pretrain_lab.train`, a .safetensors file of ours, a name in
@@ -32,12 +28,12 @@ def load_trained(name: str | Path) -> tuple[Any, Any]:
     """
     path = Path(name).expanduser()
     if (path / "config.json").is_file():
-        return _published(path)
+        return load_pretrained(path)
     if path.is_dir():
         return load_model(_model_of_run(path))
     is_id = re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", str(name)) and path.suffix != ".safetensors"
     if is_id and not path.parent.is_dir() and path.parts[0] != "runs":
-        return _published(find_folder(name))
+        return load_pretrained(name)
     if path.suffix != ".safetensors" and not (CHECKPOINTS / f"{name}.safetensors").is_file():
         known = ", ".join(sorted(p.stem for p in CHECKPOINTS.glob("*.safetensors")))
         raise FileNotFoundError(
@@ -57,11 +53,3 @@ def _model_of_run(folder: Path) -> Path:
             "goes on with it"
         )
     raise FileNotFoundError(f"expected {MODEL} in {folder}, found none: no run ended there")
-
-
-def _published(folder: Path) -> tuple[Any, Any]:
-    """Load a model in Hugging Face's form, with the tokeniser beside it."""
-    file = folder / "tokenizer.json"
-    if not file.is_file():
-        raise CheckpointError(f"expected {file.name} in {folder}, found none")
-    return from_pretrained(folder), SubwordTokenizer(Tokenizer.from_file(str(file)))

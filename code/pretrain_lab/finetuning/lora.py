@@ -3,7 +3,8 @@
 
 Paper: Hu et al. 2022 (arXiv:2106.09685): W = W0 + (alpha / r) B A with B (out, r) zero at the start
 and A (r, in) random, so that training begins at the pre-trained model exactly. Adapters are kept
-and swapped by `trained_state` and `swapped_weights` of `pretrain_lab.finetuning.freezing`.
+and swapped by `trained_state` and `swapped_weights` of `pretrain_lab.finetuning.freezing`, and
+stored by `pretrain_lab.finetuning.adapters`.
 """
 
 import math
@@ -33,7 +34,8 @@ class LoRALinear(nn.Module):
         super().__init__()
         if rank < 1:
             raise ValueError(f"expected rank >= 1, got {rank}")
-        self.base, self.scale, self.merged = base, alpha / rank, False
+        self.base, self.rank, self.alpha = base, rank, alpha
+        self.scale, self.merged = alpha / rank, False
         self.dropout = nn.Dropout(dropout)
         self.lora_a = nn.Parameter(base.weight.new_empty(rank, base.in_features))
         self.lora_b = nn.Parameter(base.weight.new_zeros(base.out_features, rank))
@@ -91,12 +93,17 @@ def add_lora(
         raise ValueError(f"expected names of linear layers, no layer is called {absent or names}")
     model.requires_grad_(False)
     for name in chosen:
-        owner, _, leaf = name.rpartition(".")
         layer = LoRALinear(
             linear[name], rank=rank, alpha=alpha, dropout=dropout, generator=generator
         )
-        setattr(model.get_submodule(owner), leaf, layer)
+        replace_module(model, name, layer)
     return chosen
+
+
+def replace_module(model: nn.Module, name: str, module: nn.Module) -> None:
+    """Put a module in the place of the one that a model has under this full name."""
+    owner, _, leaf = name.rpartition(".")
+    setattr(model.get_submodule(owner), leaf, module)
 
 
 def lora_layers(model: nn.Module) -> Iterator[LoRALinear]:
@@ -112,3 +119,17 @@ def set_merged(model: nn.Module, merged: bool) -> None:
     """
     for layer in lora_layers(model):
         layer.set_merged(merged)
+
+
+def merge_lora(model: nn.Module) -> list[str]:
+    """Fold all adapters into the weights for good: plain linear layers again, with one path.
+
+    The model is changed in place, and all its parameters may be trained again. Returns the names of
+    the layers that had an adapter.
+    """
+    adapted = {n: m for n, m in model.named_modules() if isinstance(m, LoRALinear)}
+    for name, layer in adapted.items():
+        layer.set_merged(True)
+        replace_module(model, name, layer.base)
+    model.requires_grad_(True)
+    return list(adapted)

@@ -55,6 +55,15 @@ class NextSentenceBERT(nn.Module):
             nn.init.normal_(layer.weight, std=bert.config.init_std)
             nn.init.zeros_(layer.bias)
 
+    @property
+    def backbone(self) -> BERT:
+        """The BERT, by the name that it has in the other heads."""
+        return self.bert
+
+    def head_options(self) -> dict[str, Any]:
+        """Give the arguments, beside the BERT, that make such a model: JSON values."""
+        return {"n_classes": self.classifier.out_features}
+
     def pool(self, states: Tensor) -> Tensor:
         """Reduce hidden states (B, T, D) to one vector for each row, (B, D)."""
         return torch.tanh(self.pooler(states[:, 0]))

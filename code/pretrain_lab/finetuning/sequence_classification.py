@@ -2,8 +2,8 @@
 """Classify texts: a backbone (GPT, BERT or a T5's encoder), one vector for each text, one layer.
 
 Papers: Radford et al. 2018 (GPT-1: the last state) and Devlin et al. 2019 (arXiv:1810.04805: the
-first state) for fine-tuning with one new layer; Reimers and Gurevych 2019 (arXiv:1908.10084) for
-the mean of all states. Left out: BERT's pooler.
+first state, through a pooler) for fine-tuning with one new layer; Reimers and Gurevych 2019
+(arXiv:1908.10084) for the mean of all states.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,15 +22,35 @@ _POOL = 8  # batches that are drawn together, to be sorted by length
 
 
 class TextClassifier(nn.Module):
-    """A backbone and one new linear layer over its pooled states."""
+    """A backbone and one new linear layer over its pooled states.
 
-    def __init__(self, backbone: Any, n_classes: int, *, pooling: str = "mean") -> None:
+    Attributes:
+        labels: Names of the C classes, which are saved and exported with the weights.
+    """
+
+    def __init__(
+        self,
+        backbone: Any,
+        n_classes: int,
+        *,
+        pooling: str = "mean",
+        pooler: bool = False,
+        truncate: bool = False,
+        labels: Sequence[str] | None = None,
+    ) -> None:
         """Put an untrained layer on a GPT, BERT or T5, which is not copied: training changes it.
 
-        A GPT cannot be pooled by its "first" state, which has read one token only.
+        Args:
+            backbone: A GPT cannot be pooled by its "first" state, which has read one token only.
+            n_classes: C.
+            pooling: How one vector is made of a text's states, see `pool`.
+            pooler: Put BERT's pooler, a dense layer and tanh, before the new layer.
+            truncate: Read the start of a text that is too long for the backbone, instead of
+                refusing it.
+            labels: Names of the classes; None = "0", "1", ...
 
         Raises:
-            ValueError: Fewer than two classes, or a pooling that tells nothing.
+            ValueError: Fewer than two classes, a pooling that tells nothing, or wrong labels.
 
         Source: Radford et al. 2018 (GPT-1), section 3.2; Devlin et al. 2019, section 4.1.
         """
@@ -42,25 +62,64 @@ class TextClassifier(nn.Module):
         if isinstance(backbone, GPT) and pooling == "first":
             raise ValueError("expected pooling 'mean' or 'last' for a GPT, got 'first'")
         self.backbone = backbone
-        self.pooling = pooling
-        self.head = nn.Linear(backbone.config.d_model, n_classes)
-        nn.init.normal_(self.head.weight, std=0.02)
-        nn.init.zeros_(self.head.bias)
+        self.pooling, self.truncate = pooling, truncate
+        self.labels = class_names(n_classes, labels)
+        d_model = backbone.config.d_model
+        self.pooler = nn.Linear(d_model, d_model) if pooler else None
+        self.head = nn.Linear(d_model, n_classes)
+        for layer in [self.head] if self.pooler is None else [self.pooler, self.head]:
+            nn.init.normal_(layer.weight, std=0.02)
+            nn.init.zeros_(layer.bias)
+
+    def head_options(self) -> dict[str, Any]:
+        """Give the arguments, beside the backbone, that make such a classifier: JSON values."""
+        return {
+            "n_classes": self.head.out_features,
+            "pooling": self.pooling,
+            "pooler": self.pooler is not None,
+            "truncate": self.truncate,
+            "labels": list(self.labels),
+        }
 
     def features(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Give one vector for each text, float (B, D).
 
         `ids` are int64 (B, T), padding on the right; the mask is bool (B, T), True = real token,
         None = all real.
+
+        Raises:
+            ValueError: More tokens than the backbone can read, without `truncate`.
         """
         real = torch.ones_like(ids, dtype=torch.bool) if attention_mask is None else attention_mask
+        limit = getattr(self.backbone.config, "max_len", None)  # a T5 has none
+        if limit is not None and ids.shape[-1] > limit:
+            if not self.truncate:
+                raise ValueError(
+                    f"expected at most max_len = {limit} tokens, got {ids.shape[-1]}: "
+                    f"TextClassifier(..., truncate=True) reads the first {limit} of a longer text"
+                )
+            ids, real = ids[:, :limit], real[:, :limit]
         states = self.backbone.encode(ids, None if real.all() else real)  # faster without a mask
-        return pool(states, real, self.pooling)
+        pooled = pool(states, real, self.pooling)
+        return pooled if self.pooler is None else torch.tanh(self.pooler(pooled))
 
     def forward(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Score the classes of each text, float (B, C); arguments as in `features`."""
+        """Score the classes of each text, float (B, C); arguments and errors as in `features`."""
         logits: Tensor = self.head(self.features(ids, attention_mask))
         return logits
+
+
+def class_names(n_classes: int, labels: Sequence[str] | None) -> tuple[str, ...]:
+    """Check the names of the classes, or number them: "0", "1", ...
+
+    Raises:
+        ValueError: Another number of names, a name twice, or something that is no text.
+    """
+    names = tuple(map(str, range(n_classes))) if labels is None else tuple(labels)
+    fits = len(names) == n_classes == len(set(names))
+    if isinstance(labels, str) or not fits or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"expected a name for each of {n_classes} classes, got {labels!r}")
+    return names
 
 
 @torch.no_grad()
@@ -90,10 +149,21 @@ def in_batches(
 
 
 def text_features(
-    backbone: Any, texts: Sequence[Tensor], *, pad_id: int, pooling: str = "mean"
+    backbone: Any,
+    texts: Sequence[Tensor],
+    *,
+    pad_id: int,
+    pooling: str = "mean",
+    truncate: bool = False,
 ) -> Tensor:
-    """Read texts, int64 (T_i,) each, with a frozen backbone: one vector for each, float (N, D)."""
-    frozen = TextClassifier(backbone, 2, pooling=pooling)
+    """Read texts, int64 (T_i,) each, with a frozen backbone: one vector for each, float (N, D).
+
+    `truncate` reads the start of a text that is too long for the backbone.
+
+    Raises:
+        ValueError: As `TextClassifier`, or a text that is too long.
+    """
+    frozen = TextClassifier(backbone, 2, pooling=pooling, truncate=truncate)
     with eval_mode(frozen):
         return in_batches(frozen.features, texts, pad_id=pad_id)
 

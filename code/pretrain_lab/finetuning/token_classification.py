@@ -15,7 +15,7 @@ from torch import Generator, Tensor, nn
 
 from pretrain.evaluation import eval_mode
 from pretrain.objectives import Objective
-from pretrain_lab.finetuning.sequence_classification import length_batches
+from pretrain_lab.finetuning.sequence_classification import class_names, length_batches
 from pretrain_lab.pooling import pad
 
 
@@ -27,34 +27,54 @@ class Words(NamedTuple):
 
 
 class WordTagger(nn.Module):
-    """A backbone and one new linear layer over the state of each word's last token."""
+    """A backbone and one new linear layer over the state of each word's last token.
 
-    def __init__(self, backbone: Any, n_classes: int) -> None:
+    Attributes:
+        labels: Names of the C classes, which are saved and exported with the weights.
+    """
+
+    def __init__(
+        self, backbone: Any, n_classes: int, *, labels: Sequence[str] | None = None
+    ) -> None:
         """Put an untrained layer on a GPT, BERT or T5, which is not copied: training changes it.
 
+        `labels` are the names of the classes; None = "0", "1", ...
+
         Raises:
-            ValueError: Fewer than two classes.
+            ValueError: Fewer than two classes, or wrong labels.
         """
         super().__init__()
         if n_classes < 2:
             raise ValueError(f"expected n_classes >= 2, got {n_classes}")
         self.backbone = backbone
+        self.labels = class_names(n_classes, labels)
         self.head = nn.Linear(backbone.config.d_model, n_classes)
         nn.init.normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
+
+    def head_options(self) -> dict[str, Any]:
+        """Give the arguments, beside the backbone, that make such a tagger: JSON values."""
+        return {"n_classes": self.head.out_features, "labels": list(self.labels)}
 
     def forward(self, texts: Sequence[Words], pad_id: int) -> Tensor:
         """Score the classes of all N words of some texts, one text after the other: float (N, C).
 
         Raises:
-            ValueError: A text has no token or no word, or a word ends outside its text.
+            ValueError: A text has no token or no word, a word ends outside its text, or a text
+                is too long for the backbone.
         """
+        limit = getattr(self.backbone.config, "max_len", None)  # a T5 has none
         for text in texts:
             if len(text.ends) == 0 or not 0 <= int(text.ends.min()) <= int(text.ends.max()) < len(
                 text.ids
             ):
                 raise ValueError(
                     f"expected words that end at 0..{len(text.ids) - 1}, got {text.ends.tolist()}"
+                )
+            if limit is not None and len(text.ids) > limit:
+                raise ValueError(
+                    f"expected at most max_len = {limit} tokens, got {len(text.ids)}: "
+                    "cut the text into several, for each word needs its own state"
                 )
         ids, real = pad([text.ids for text in texts], pad_id)
         states = self.backbone.encode(ids, None if real.all() else real)

@@ -20,11 +20,13 @@ def family_of(model: nn.Module) -> ArchitectureMap:
     Raises:
         ValueError: It is something else.
     """
-    for family in FAMILIES:
-        if isinstance(model, family.model):
-            return family
-    known = [family.model.__name__ for family in FAMILIES]
-    raise ValueError(f"expected one of our models, {known}, got {type(model).__name__}")
+    families = [family for family in FAMILIES if isinstance(model, family.model)]
+    if not families:
+        known = sorted({family.model.__name__ for family in FAMILIES})
+        raise ValueError(f"expected one of our models, {known}, got {type(model).__name__}")
+    options = vars(model.config)
+    fitting = [family for family in families if family.implied.items() <= options.items()]
+    return (fitting or families)[0]
 
 
 def read_config(
@@ -33,7 +35,8 @@ def read_config(
     """Translate a config.json, and refuse what our classes cannot represent.
 
     Options that change nothing in a forward pass are ignored. `dropout` None keeps theirs, which
-    must then be one value. Returns the family and options for `family.config(**options)`.
+    must then be one value, but for that of attention weights. Returns the family and options for
+    `family.config(**options)`.
 
     Raises:
         ValueError: Another architecture, or an option that ours does not have; the message names
@@ -46,6 +49,7 @@ def read_config(
     for name in config.get("architectures") or []:
         if name not in family.architectures:
             raise ValueError(f"expected architectures in {family.architectures}, got {name!r}")
+    config = {**family.assumed, **config}
     for name, value in family.fixed.items():
         got = config.get(name, value)
         if got != value and (got or value):
@@ -65,15 +69,28 @@ def read_config(
     name, default = family.activation
     if config.get(name, default) not in list(family.activations):
         raise ValueError(f"expected {name} in {list(family.activations)}, got {config[name]!r}")
-    probs = {name: _option(name, config.get(name, 0.1), 0.1) for name in family.dropouts}
-    if dropout is None and len(set(probs.values())) > 1:
-        raise ValueError(f"expected one probability of dropout, got {probs}; pass dropout")
-    options["dropout"] = probs[family.dropouts[0]] if dropout is None else dropout
+    options |= _dropouts(family, config) if dropout is None else {"dropout": dropout}
     return family, {
         **options,
         **family.activations[config.get(name, default)],
         **family.implied,
     }
+
+
+def _dropouts(family: ArchitectureMap, config: Mapping[str, Any]) -> dict[str, float]:
+    """Read the probabilities of dropout: one, and perhaps another for attention weights."""
+    probs = {
+        name: _option(name, config.get(name, family.dropout), family.dropout)
+        for name in family.dropouts
+    }
+    attention = family.attention_dropout
+    others = {name: prob for name, prob in probs.items() if name != attention}
+    if len(set(others.values())) > 1:
+        raise ValueError(f"expected one probability of dropout, got {others}; pass dropout")
+    dropout = next(iter(others.values()))
+    if attention is None or probs[attention] == dropout:
+        return {"dropout": dropout}
+    return {"dropout": dropout, "attention_dropout": probs[attention]}
 
 
 def _option(name: str, value: Any, default: Any) -> Any:
@@ -114,4 +131,7 @@ def write_config(model: Any, *, with_head: bool = True) -> dict[str, Any]:
     config[family.activation[0]] = next(
         name for name, ours in family.activations.items() if ours.items() <= options.items()
     )
-    return config | dict.fromkeys(family.dropouts, options["dropout"])
+    probs = dict.fromkeys(family.dropouts, options["dropout"])
+    if family.attention_dropout is not None and "attention_dropout" in options:
+        probs[family.attention_dropout] = options["attention_dropout"]
+    return config | probs

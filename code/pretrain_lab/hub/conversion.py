@@ -2,8 +2,8 @@
 """What one of our classes and one family of Hugging Face checkpoints call the same things.
 
 `pretrain_lab.hub.name_tables` fills the tables. Tensors are renamed in both directions: stacked
-projections are cut, matrices of the other orientation transposed; nothing else ever happens to a
-number.
+projections are cut or sorted by head, matrices of the other orientation transposed; nothing else
+ever happens to a number.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,6 +35,7 @@ class ArchitectureMap:
     activation: tuple[str, str]  # their option that names the non-linearity, and its default
     activations: Mapping[str, Mapping[str, Any]]  # its value -> our options; back, the first fit
     dropouts: tuple[str, ...]  # their probabilities of dropout, which are one in ours
+    attention_dropout: str | None  # the one of attention weights, if ours can have it apart
     implied: Mapping[str, Any]  # our options that have one value only in this family
     fixed: Mapping[str, Any]  # their options that have one value only in ours; a missing one has it
     same: Mapping[str, str]  # their option -> ours, to which it must be equal; a missing one is
@@ -45,6 +46,10 @@ class ArchitectureMap:
     head_prefix: str  # before the names of the head; all others have the next prefix instead
     prefix: str = ""  # left out by classes that have nothing beside the stack; not in the tables
     transposed: tuple[str, ...] = ()  # endings of theirs that are (in, out); ours are (out, in)
+    by_head: tuple[str, ...] = ()  # endings of theirs with rows (H, 3, K); ours are (3, H, K)
+    assumed: Mapping[str, Any] = field(default_factory=dict)
+    """What a missing option means there, where that is not what ours have."""
+    dropout: float = 0.1  # what a missing probability means
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Another name under which a file may hold a tensor, too or instead -> the table's name."""
     written_aliases: tuple[str, ...] = ()  # the aliases that are written
@@ -74,24 +79,38 @@ class ArchitectureMap:
                 ]
         return pairs
 
-    def to_theirs(self, pairs: Pairs, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Rename, cut and transpose our tensors: parameters, gradients, or shapes on "meta".
+    def to_theirs(
+        self, pairs: Pairs, tensors: Mapping[str, Tensor], *, n_heads: int
+    ) -> dict[str, Tensor]:
+        """Rename, cut, sort and transpose our tensors: parameters, gradients, or shapes on "meta".
 
-        Ours may hold others beside those of `pairs`. Returns views, by their names.
+        Ours may hold others beside those of `pairs`. Returns views, by their names, and copies of
+        those that are sorted by head.
         """
         out = {}
         for ours, theirs in pairs:
             for name, part in zip(theirs, tensors[ours].chunk(len(theirs)), strict=True):
+                if name.endswith(self.by_head):
+                    part = _swap_first_axes(part, 3, n_heads)
                 out[name] = part.t() if name.endswith(self.transposed) else part
         return out
 
-    def to_ours(self, pairs: Pairs, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def to_ours(
+        self, pairs: Pairs, tensors: Mapping[str, Tensor], *, n_heads: int
+    ) -> dict[str, Tensor]:
         """Undo `to_theirs`: new tensors, by our names."""
         out = {}
         for ours, theirs in pairs:
             parts = [tensors[n].t() if n.endswith(self.transposed) else tensors[n] for n in theirs]
-            out[ours] = torch.cat(parts)
+            whole = torch.cat(parts)
+            by_head = theirs[0].endswith(self.by_head)
+            out[ours] = _swap_first_axes(whole, n_heads, 3) if by_head else whole
         return out
+
+
+def _swap_first_axes(x: Tensor, first: int, second: int) -> Tensor:
+    """Let rows that count (first, second, ...) count (second, first, ...)."""
+    return x.unflatten(0, (first, second, -1)).transpose(0, 1).flatten(0, 2)
 
 
 def places(name: str, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

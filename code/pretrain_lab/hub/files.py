@@ -6,9 +6,9 @@ weights, for loading them may run code.
 """
 
 import json
-import os
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from pretrain_lab.run_state import CheckpointError
+from pretrain_lab.run_state import CheckpointError, replacing
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -40,7 +40,7 @@ def find_folder(path_or_id: str | Path) -> Path:
     try:
         from huggingface_hub import snapshot_download
 
-        patterns = ["config.json", "model*.safetensors", INDEX]
+        patterns = ["config.json", "model*.safetensors", INDEX, "tokenizer.json"]
         return Path(snapshot_download(str(path_or_id), allow_patterns=patterns))
     except (ImportError, OSError, ValueError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -112,13 +112,22 @@ def check_names(expected: set[str], found: set[str], where: Path) -> None:
         )
 
 
-def write_folder(folder: Path, config: Mapping[str, Any], state: dict[str, Tensor]) -> None:
-    """Write config.json and model.safetensors, the latter by way of a temporary file.
+def write_folder(
+    folder: Path, state: dict[str, Tensor], described: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Write model.safetensors and JSON files, by their names, all or none of them.
 
     The tensors share no memory; the folder is made unless it is there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    part = folder / (WEIGHTS + ".part")
-    save_file(state, part, metadata={"format": "pt"})
-    os.replace(part, folder / WEIGHTS)
-    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    is_new = not folder.exists()
+    try:
+        with ExitStack() as stack:
+            parts = {n: stack.enter_context(replacing(folder / n)) for n in (WEIGHTS, *described)}
+            save_file(state, parts[WEIGHTS], metadata={"format": "pt"})
+            for name, content in described.items():
+                parts[name].write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The tables: BERT, GPT-2 and T5 in this book's names and in Hugging Face's.
+"""The tables: BERT, GPT-2, GPT-NeoX and T5 in this book's names and in Hugging Face's.
 
-Papers: Devlin et al. 2019 (arXiv:1810.04805); Radford et al. 2019 (GPT-2); Raffel et al. 2020
-(arXiv:1910.10683). Left out: families that our classes cannot represent (RoBERTa counts positions
-from 2, Llama rotates them).
+Papers: Devlin et al. 2019 (arXiv:1810.04805); Radford et al. 2019 (GPT-2); Black et al. 2022
+(arXiv:2204.06745) for GPT-NeoX, which is GPT-2 with rotary positions when its layers are not
+parallel; Raffel et al. 2020 (arXiv:1910.10683). Left out: families that our classes cannot
+represent (RoBERTa counts positions from 2, Llama has another norm and a gate).
 """
 
 from pretrain.bert import BERT, BERTConfig
@@ -51,6 +52,7 @@ BERT_FAMILY = ArchitectureMap(
     activation=("hidden_act", "gelu"),
     activations=_ACTIVATIONS,
     dropouts=("hidden_dropout_prob", "attention_probs_dropout_prob"),
+    attention_dropout="attention_probs_dropout_prob",
     implied={"norm": "post", "positions": "learned"},
     fixed={"position_embedding_type": "absolute", "is_decoder": False, **_FIXED},
     same={},
@@ -121,6 +123,7 @@ GPT2_FAMILY = ArchitectureMap(
     activation=("activation_function", "gelu_new"),
     activations=_ACTIVATIONS,
     dropouts=("resid_pdrop", "embd_pdrop", "attn_pdrop"),
+    attention_dropout="attn_pdrop",
     implied={"norm": "pre", "positions": "learned"},
     fixed={
         "scale_attn_weights": True,
@@ -151,6 +154,71 @@ GPT2_FAMILY = ArchitectureMap(
     rungs={
         "attention layers": {"blocks.{i}.attention": "h.{i}.attn.c_proj"},
         "blocks": {"blocks.{i}": "h.{i}"},
+    },
+)
+
+_ROTARY = {"rope_theta": 10_000.0, "partial_rotary_factor": 1.0, "rope_type": "default"}
+GPT_NEOX_FAMILY = ArchitectureMap(
+    model_type="gpt_neox",
+    model=GPT,
+    config=GPTConfig,
+    architectures=("GPTNeoXForCausalLM", "GPTNeoXModel"),
+    headless=None,
+    options={
+        "vocab_size": ("vocab_size", 50_432),
+        "d_model": ("hidden_size", 6_144),
+        "n_layers": ("num_hidden_layers", 44),
+        "n_heads": ("num_attention_heads", 64),
+        "d_ff": ("intermediate_size", 24_576),
+        "max_len": ("max_position_embeddings", 2_048),
+        "norm_eps": ("layer_norm_eps", 1e-5),
+        "init_std": ("initializer_range", 0.02),
+        "tie_head": ("tie_word_embeddings", False),
+    },
+    activation=("hidden_act", "gelu"),
+    activations=_ACTIVATIONS,
+    dropouts=("hidden_dropout", "attention_dropout"),
+    attention_dropout="attention_dropout",
+    implied={"norm": "pre", "positions": "rotary"},
+    fixed={
+        "use_parallel_residual": False,
+        "rope_parameters": _ROTARY,
+        "attention_bias": True,
+        "is_decoder": False,
+        **_FIXED,
+    },
+    same={},
+    written={
+        **_NO_IDS,
+        "use_parallel_residual": False,
+        "rope_parameters": _ROTARY,
+        "rotary_pct": 1.0,  # the same for `transformers` 4
+    },
+    parameters={
+        "embeddings.token.weight": "embed_in.weight",
+        "blocks.{i}.attention_norm.{p}": "layers.{i}.input_layernorm.{p}",
+        "blocks.{i}.attention.qkv.{p}": "layers.{i}.attention.query_key_value.{p}",
+        "blocks.{i}.attention.output.{p}": "layers.{i}.attention.dense.{p}",
+        "blocks.{i}.feed_forward_norm.{p}": "layers.{i}.post_attention_layernorm.{p}",
+        "blocks.{i}.feed_forward.up.{p}": "layers.{i}.mlp.dense_h_to_4h.{p}",
+        "blocks.{i}.feed_forward.down.{p}": "layers.{i}.mlp.dense_4h_to_h.{p}",
+        "final_norm.{p}": "final_layer_norm.{p}",
+    },
+    optional={("tie_head", False): {"head.weight": "lm_head.weight"}},
+    head_prefix="lm_head.",
+    prefix="gpt_neox.",
+    by_head=(".query_key_value.weight", ".query_key_value.bias"),
+    assumed={
+        "use_parallel_residual": True,
+        "rope_parameters": {**_ROTARY, "partial_rotary_factor": 0.25},
+    },
+    dropout=0.0,
+    aliases={"lm_head.weight": "gpt_neox.embed_in.weight"},
+    constants=r"gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)",
+    inputs={"ids": "input_ids", "attention_mask": "attention_mask"},
+    rungs={
+        "attention layers": {"blocks.{i}.attention": "layers.{i}.attention.dense"},
+        "blocks": {"blocks.{i}": "layers.{i}"},
     },
 )
 
@@ -186,6 +254,7 @@ T5_FAMILY = ArchitectureMap(
         "gated-gelu_python": {"activation": "gelu", "gated": True},
     },
     dropouts=("dropout_rate",),
+    attention_dropout=None,
     implied={},
     fixed={"is_encoder_decoder": True, "is_decoder": False, **_FIXED},
     same={"num_decoder_layers": "n_layers"},
@@ -260,4 +329,5 @@ T5_FAMILY = ArchitectureMap(
     },
 )
 
-FAMILIES = (BERT_FAMILY, GPT2_FAMILY, T5_FAMILY)
+FAMILIES = (BERT_FAMILY, GPT2_FAMILY, T5_FAMILY, GPT_NEOX_FAMILY)
+"""Of two families of one class, the first that has all its options is a model's."""

@@ -65,11 +65,13 @@ def parity_ladder(
     optimizers = [make_optimizer(each, OptimConfig(lr=lr)) for each in (ours, theirs)]
     for loss in losses:
         torch.autograd.backward(loss)
-    renamed = family.to_theirs(pairs, {name: _grad(p) for name, p in parameters.items()})
+    n_heads = ours.config.n_heads
+    grads = {name: _grad(p) for name, p in parameters.items()}
+    renamed = family.to_theirs(pairs, grads, n_heads=n_heads)
     gaps["gradients"] = _gap(renamed.values(), [_grad(parameters_theirs[n]) for n in renamed])
     for optimizer in optimizers:
         optimizer.step()
-    renamed = family.to_theirs(pairs, parameters)
+    renamed = family.to_theirs(pairs, parameters, n_heads=n_heads)
     gaps["parameters after one step"] = _gap(
         renamed.values(), [parameters_theirs[n] for n in renamed]
     )

@@ -85,7 +85,8 @@ class CharTokenizer:
             place = text.index(error.args[0])
             raise ValueError(
                 f"expected characters of the vocabulary ({len(self.characters)} of them), "
-                f"got {error.args[0]!r} at index {place}"
+                f"got {error.args[0]!r} at index {place}; CharTokenizer.from_text(text) makes one "
+                "of all characters of a text"
             ) from None
 
     def decode(self, ids: Tensor | Sequence[int]) -> str:
@@ -107,7 +108,8 @@ def id_list(ids: Tensor | Sequence[int], vocab_size: int) -> list[int]:
     if values.is_floating_point() and values.numel():
         raise ValueError(f"expected ids in whole numbers, got {values.dtype}")
     if values.dim() != 1:
-        raise ValueError(f"expected ids (T,), got shape {tuple(values.shape)}")
+        remedy = ": take one row of a batch, ids[0]" if values.dim() == 2 else ""
+        raise ValueError(f"expected ids (T,), got shape {tuple(values.shape)}{remedy}")
     wrong = ((values < 0) | (values >= vocab_size)).nonzero().flatten()
     if len(wrong):
         place = int(wrong[0])

@@ -21,14 +21,15 @@ from pretrain_lab.tokenizers.characters import id_list
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "</s>")
 """Special tokens of the book's vocabularies; they hold the first ids."""
 TOKENIZERS = DATA / "tokenizers"
-_ROLES = {
-    "pad": ("[PAD]",),
-    "unk": ("[UNK]",),
+ROLES = {
+    "pad": ("[PAD]", "<pad>"),
+    "unk": ("[UNK]", "<unk>"),
     "cls": ("[CLS]",),
     "sep": ("[SEP]",),
-    "mask": ("[MASK]",),
+    "mask": ("[MASK]", "<mask>"),
     "eos": ("</s>", "<|endoftext|>"),
 }
+"""What a special token is for -> its names, in our vocabularies and in published ones."""
 SENTINEL = "<extra_id_{}>"
 """Name of the n-th sentinel."""
 
@@ -98,7 +99,7 @@ class SubwordTokenizer:
 
     @property
     def pad_id(self) -> int:
-        """Id of [PAD]; ValueError when the vocabulary lacks it, as for the others below."""
+        """Id of [PAD] or <pad>; ValueError when there is none, as for the others below."""
         return self._role("pad")
 
     @property
@@ -132,7 +133,7 @@ class SubwordTokenizer:
         Raises:
             ValueError: The vocabulary lacks a character, and [UNK] too.
         """
-        if not self._bytes and "[UNK]" not in self._ids:
+        if not self._bytes and self._ids.keys().isdisjoint(ROLES["unk"]):
             place = next((i for i, c in enumerate(text) if c not in self._characters), None)
             if place is not None:
                 raise ValueError(
@@ -168,10 +169,10 @@ class SubwordTokenizer:
 
     def _role(self, role: str) -> int:
         """Look up the special token that plays a role."""
-        found = [self._ids[name] for name in _ROLES[role] if name in self._ids]
+        found = [self._ids[name] for name in ROLES[role] if name in self._ids]
         if not found:
             raise ValueError(
-                f"expected a vocabulary with {' or '.join(_ROLES[role])}, but its special tokens "
+                f"expected a vocabulary with {' or '.join(ROLES[role])}, but its special tokens "
                 f"are {[self.tokens[i] for i in self._special_ids[:8]]}"
             )
         return found[0]

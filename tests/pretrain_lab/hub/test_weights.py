@@ -506,7 +506,7 @@ def test_a_truncated_file_is_named(save: Save, share: float) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"model_type": "llama"}, r"model_type in \['bert', 'gpt2', 't5'\], got 'llama'"),
+        ({"model_type": "llama"}, r"in \['bert', 'gpt2', 't5', 'gpt_neox'\], got 'llama'"),
         ({}, "expected model_type in .*, got None"),
         (
             {"model_type": "bert", "architectures": ["BertForTokenClassification"]},
@@ -525,8 +525,8 @@ def test_a_truncated_file_is_named(save: Save, share: float) -> None:
         ({"model_type": "bert", "layer_norm_eps": "tiny"}, "layer_norm_eps to be a number >= 0"),
         ({"model_type": "bert", "auto_map": {"AutoModel": "own.py"}}, "auto_map = None"),
         (
-            {"model_type": "bert", "hidden_dropout_prob": 0.0},
-            "one probability of dropout, got {'hidden_dropout_prob': 0.0, .*; pass dropout",
+            {"model_type": "gpt2", "resid_pdrop": 0.0},
+            "one probability of dropout, got {'resid_pdrop': 0.0, 'embd_pdrop': 0.1}; pass dropout",
         ),
         (
             {"model_type": "gpt2", "scale_attn_weights": False},
@@ -580,7 +580,7 @@ def test_sizes_that_do_not_fit_each_other(save: Save) -> None:
 
 def test_dropout_may_be_chosen(save: Save) -> None:
     """One probability instead of several; it changes training only."""
-    _, folder = save(GPT2LMHeadModel, attn_pdrop=0.3)
+    _, folder = save(GPT2LMHeadModel, embd_pdrop=0.3)
     with pytest.raises(ValueError, match="pass dropout"):
         from_pretrained(folder)
     model = from_pretrained(folder, dropout=0.5)
@@ -616,7 +616,8 @@ def test_round_trip(
     sizes: dict[str, Any] = {"d_model": 12, "n_layers": 2, "n_heads": 3}
     sizes |= {} if kind is T5 else {"max_len": 10}
     model: Any = scramble(make_ours(kind, **{**sizes, **options}))
-    config, state = to_huggingface(model, tmp_path / "deep" / "written")
+    exported = to_huggingface(model, tmp_path / "deep" / "written")
+    config, state = exported.config, exported.tensors
     peers = {GPT: GPT2LMHeadModel, BERT: BertForMaskedLM, T5: T5ForConditionalGeneration}
     peer, loading = peers[kind].from_pretrained(
         tmp_path / "deep" / "written", output_loading_info=True

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Our tokenisers as the two files that `AutoTokenizer` reads, and back.
+
+tokenizer.json holds the pipeline of the `tokenizers` library, tokenizer_config.json the roles of
+the special tokens. As ours, the written tokeniser adds no special token by itself, and gives the
+same ids; unlike ours it reads the name of a special token in a text, such as [MASK], as that token,
+because the pipelines of `transformers` ask for it so. Left out: chat templates.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+
+from pretrain_lab.checkpoints import AnyTokenizer
+from pretrain_lab.hub.files import read_json
+from pretrain_lab.run_state import CheckpointError
+from pretrain_lab.tokenizers.characters import MASK, PAD, CharTokenizer
+from pretrain_lab.tokenizers.subwords import ROLES, SubwordTokenizer
+
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+_ANY_CHARACTER = r"[\s\S]"  # line breaks too
+
+
+def special_tokens(tokenizer: AnyTokenizer) -> dict[str, str]:
+    """Name the special token of each role that the vocabulary has: {"pad": "[PAD]", …}."""
+    known = {tokenizer.tokens[i] for i in tokenizer.special_ids}
+    fitting = {role: [name for name in names if name in known] for role, names in ROLES.items()}
+    return {role: names[0] for role, names in fitting.items() if names}
+
+
+def special_token_ids(tokenizer: AnyTokenizer) -> dict[str, int]:
+    """Give the ids that a model's configuration names: {"pad_token_id": 0, …}."""
+    return {
+        f"{role}_token_id": tokenizer.tokens.index(name)
+        for role, name in special_tokens(tokenizer).items()
+        if role in ("pad", "eos")
+    }
+
+
+def tokenizer_files(
+    tokenizer: AnyTokenizer, *, max_len: int | None = None, with_segments: bool = False
+) -> dict[str, dict[str, Any]]:
+    """Describe a tokeniser for `transformers`: the name of each file and the JSON in it.
+
+    `max_len` is the model's longest text in tokens, None = no limit; `with_segments` lets the
+    tokeniser give token_type_ids too.
+    """
+    roles = special_tokens(tokenizer)
+    others = [tokenizer.tokens[i] for i in sorted(tokenizer.special_ids)]
+    inputs = ["input_ids", *["token_type_ids"] * with_segments, "attention_mask"]
+    config: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+        "model_input_names": inputs,
+        **{f"{role}_token": name for role, name in roles.items()},
+        "additional_special_tokens": [name for name in others if name not in roles.values()],
+    }
+    if max_len is not None:
+        config["model_max_length"] = max_len
+    return {TOKENIZER: _backend(tokenizer), TOKENIZER_CONFIG: config}
+
+
+def read_tokenizer(folder: str | Path) -> AnyTokenizer:
+    """Read the tokenizer.json of a folder, ours or one that `transformers` has saved.
+
+    A vocabulary of single characters gives a `CharTokenizer`, any other a `SubwordTokenizer`.
+
+    Raises:
+        CheckpointError: The file is missing or damaged, or holds no tokeniser that ours can be.
+    """
+    file = Path(folder) / TOKENIZER
+    state = read_json(file)
+    try:
+        return _characters(state) or SubwordTokenizer.from_dict(state)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{file} cannot be read ({error})") from error
+
+
+def _backend(tokenizer: AnyTokenizer) -> dict[str, Any]:
+    """Give the JSON of the `tokenizers` library; characters are words of one letter there."""
+    if isinstance(tokenizer, SubwordTokenizer):
+        return tokenizer.to_dict()
+    backend = Tokenizer(models.WordLevel(vocab=tokenizer.ids))  # an unknown character is refused
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(_ANY_CHARACTER), "isolated")
+    backend.decoder = decoders.Fuse()
+    backend.add_special_tokens([AddedToken(name, special=True) for name in tokenizer.specials])
+    state: dict[str, Any] = json.loads(backend.to_str())
+    return state
+
+
+def _characters(state: Mapping[str, Any]) -> CharTokenizer | None:
+    """Rebuild a tokeniser of characters from what `_backend` made of it; None = it is another."""
+    if state["model"].get("type") != "WordLevel":
+        return None
+    ids = state["model"]["vocab"]
+    names = sorted(ids, key=lambda name: ids[name])
+    specials = [token["content"] for token in state["added_tokens"] if token["special"]]
+    n_specials = len(specials)
+    is_ours = names[:n_specials] == specials and {PAD, MASK} <= set(specials)
+    if not is_ours or any(len(name) != 1 for name in names[n_specials:]):
+        raise ValueError("expected single characters behind the special tokens, got other words")
+    return CharTokenizer(names[n_specials:], specials)
