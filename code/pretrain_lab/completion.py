@@ -102,16 +102,20 @@ def guesses(
 ) -> list[list[tuple[str, float]]]:
     """List, for each [MASK] of a prompt, the n most likely tokens with their probabilities.
 
+    Special tokens, which no text holds, are left out.
+
     Raises:
         ValueError: As for `complete`.
     """
     ids = encode_prompt(model, tokenizer, prompt, report=report)
     with eval_mode(model), torch.no_grad():
         logits = model(ids[None])[0, ids == tokenizer.mask_id]
-    best = logits.softmax(dim=-1).topk(min(n, logits.shape[-1]))
+    special = torch.tensor(_specials(model, tokenizer), dtype=torch.int64)
+    probs = logits.softmax(dim=-1).index_fill(-1, special, 0.0)
+    best = probs.topk(min(n, probs.shape[-1] - len(special)))
     return [
-        [(tokenizer.tokens[i], p) for i, p in zip(row, probs, strict=True)]
-        for row, probs in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        [(tokenizer.tokens[i], p) for i, p in zip(row, values, strict=True)]
+        for row, values in zip(best.indices.tolist(), best.values.tolist(), strict=True)
     ]
 
 
@@ -175,19 +179,17 @@ def _named(characters: list[str]) -> str:
 def _filled(model: BERT, tokenizer: Any, prompt: str, ids: Tensor) -> str:
     """Fill the masks of ids, (T,), over as many rounds as there are, and put them into the text."""
     masked = ids == tokenizer.mask_id
-    special = [i for i in tokenizer.special_ids if i < model.config.vocab_size]
     chosen = mask_predict(
         model, ids[None], int(masked.sum()), Sampling(greedy=True), mask_id=tokenizer.mask_id,
-        special_ids=special,
+        special_ids=_specials(model, tokenizer),
     )[0, masked]  # fmt: skip
     tokens = [tokenizer.tokens[i].removeprefix("##") for i in chosen.tolist()]
-    gap = _before(tokenizer) + re.escape("[MASK]")
-    *before, text = re.split(gap, prompt)
-    n_read = len(tokens)  # those further left were cut off
-    start = "[MASK]".join(before[: len(before) - n_read])
-    start += "[MASK]" if start else ""
-    read = zip(before[len(before) - n_read :], tokens, strict=True)
-    return start + "".join(part + token for part, token in read) + text
+    gaps = list(re.finditer(_before(tokenizer) + re.escape("[MASK]"), prompt))
+    text, end = "", 0
+    for gap, token in zip(gaps[-len(tokens) :], tokens, strict=True):  # the others were cut off
+        text += prompt[end : gap.start()] + token
+        end = gap.end()
+    return text + prompt[end:]
 
 
 def _before(tokenizer: Any) -> str:
@@ -217,11 +219,15 @@ def _answer(
 
 def _not_written(model: Any, tokenizer: Any) -> tuple[int, ...]:
     """List the special tokens that never stand in a text; sentinels and the end do for a T5."""
-    special = [i for i in tokenizer.special_ids if i < model.config.vocab_size]
-    wanted = {_eos_id(tokenizer)}
+    special, wanted = _specials(model, tokenizer), {_eos_id(tokenizer)}
     if isinstance(model, T5):
         wanted |= {i for i in special if SENTINEL.fullmatch(tokenizer.tokens[i])}
     return tuple(i for i in special if i not in wanted)
+
+
+def _specials(model: Any, tokenizer: Any) -> list[int]:
+    """List the special tokens that a model has an output for."""
+    return [i for i in tokenizer.special_ids if i < model.config.vocab_size]
 
 
 def _eos_id(tokenizer: Any) -> int | None:

@@ -49,7 +49,9 @@ def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"expected a folder, but {folder} is a file")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "config.json").is_file():
-        raise ValueError(f"expected a new folder or an earlier export, but {folder} holds others")
+        raise ValueError(
+            f"expected a new folder or an earlier export, but {folder} holds other files"
+        )
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -152,5 +152,5 @@ def complaint_of(files: Iterable[Path], encode: Callable[[str], Any]) -> str:
             try:
                 encode(row)
             except ValueError as error:
-                return f"{error} of line {number} of {file}"
+                return f"{file}, line {number}: {error}"
     return ""

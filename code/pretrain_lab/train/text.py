@@ -188,7 +188,8 @@ def _encode(config: Config) -> Ids:
     """Read the text into memory, and turn it into ids."""
     data = config.data
     rows, held_rows = _rows(config)
-    tokenizer = _tokenizer(config, rows, held_rows)
+    own_end = () if data.validation_files or data.corpus else held_rows
+    tokenizer = _tokenizer(config, rows, own_end)
     n_train, n_held = (sum(map(len, part)) for part in (rows, held_rows))
     tell(f"encoding {n_train + n_held:,} characters …")
     lines_stay_apart = config.tokenizer.kind != "file" and not data.dataset
