@@ -291,14 +291,14 @@ def _describe(path: Path, model: Model | FineTuned, tokenizer: AnyTokenizer) -> 
             "expected a model without adapters: save them alone with save_adapters, or fold them "
             "into the weights with merge_lora(model)"
         )
-    what = {
+    what: dict[str, Any] = {
         "model": type(backbone).__name__,
         "options": asdict(backbone.config),
         "tokenizer": tokenizer.to_dict(),
     }
     if isinstance(getattr(backbone, "head", None), NoHead):
         what["has_head"] = False
-    if model is not backbone:
+    if isinstance(model, FineTuned):
         what["head"] = {"kind": type(model).__name__, "options": model.head_options()}
     return json.dumps(what)
 

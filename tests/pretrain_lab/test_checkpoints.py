@@ -11,14 +11,16 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT, BERTConfig
 from pretrain.gpt import GPT, GPTConfig
 from pretrain.t5 import T5, T5Config
 from pretrain_lab import checkpoints
 from pretrain_lab.checkpoints import (
+    FineTuned,
     Model,
+    NoHead,
     load_card,
     load_model,
     load_quantized,
@@ -26,8 +28,13 @@ from pretrain_lab.checkpoints import (
     save_model,
     save_quantized,
 )
+from pretrain_lab.finetuning.lora import add_lora, merge_lora
+from pretrain_lab.finetuning.next_sentence import NextSentenceBERT
+from pretrain_lab.finetuning.sequence_classification import TextClassifier
+from pretrain_lab.finetuning.token_classification import Words, WordTagger
 from pretrain_lab.run_state import CheckpointError
 from pretrain_lab.tokenizers.characters import CharTokenizer
+from pretrain_lab.tokenizers.segments import Packed
 
 TOKENIZER = CharTokenizer.from_text("abcdefghi")  # 11 ids
 CARD = {"data": "nine letters", "seed": 0, "metrics": {"loss": 1.5}}
@@ -147,6 +154,97 @@ def test_tied_weights_are_stored_once_and_tied_again(path: Path) -> None:
         for each in (model, loaded):
             each.embeddings.token.weight.mul_(2)
     assert torch.equal(answer(loaded), answer(model.eval()))
+
+
+LABELS = ("happy", "sad", "neither")
+FINE_TUNED: dict[str, Callable[[], FineTuned]] = {
+    "classifier of a GPT": lambda: TextClassifier(
+        gpt(), 3, pooling="last", labels=LABELS, truncate=True
+    ),
+    "classifier of a BERT": lambda: TextClassifier(
+        bert(), 3, pooling="first", pooler=True, labels=LABELS
+    ),
+    "classifier of a T5": lambda: TextClassifier(t5(), 2),
+    "tagger of a BERT": lambda: WordTagger(bert(), 3, labels=LABELS),
+    "tagger of a T5": lambda: WordTagger(t5(), 2),
+    "pairs of segments": lambda: NextSentenceBERT(bert(n_segments=2)),
+}
+
+
+def task_answer(model: Any) -> Tensor:
+    """Give the scores of a fixed input."""
+    with torch.inference_mode():
+        if isinstance(model, WordTagger):
+            scores: Tensor = model([Words(IDS[0], torch.tensor([1, 3]))], 0)
+        elif isinstance(model, NextSentenceBERT):
+            scores = model(Packed(IDS, (IDS > 3).long(), torch.ones_like(IDS).bool()))[1]
+        else:
+            scores = model(IDS)
+        return scores
+
+
+@pytest.mark.parametrize("kind", FINE_TUNED)
+def test_a_fine_tuned_model_comes_back_with_its_head(path: Path, kind: str) -> None:
+    """The same scores, the names of the classes, how long texts are read, the vocabulary."""
+    model = FINE_TUNED[kind]().eval()
+    save_model(path, model, TOKENIZER)
+    loaded, tokenizer = load_model(path)
+    assert type(loaded) is type(model)
+    assert loaded.head_options() == model.head_options()
+    assert loaded.backbone.config == model.backbone.config
+    assert torch.equal(task_answer(loaded), task_answer(model))
+    assert not loaded.training
+    assert tokenizer.tokens == TOKENIZER.tokens
+    assert json.loads(path.with_suffix(".json").read_text()) == {}
+    if "classifier" in kind and "T5" not in kind:
+        assert loaded.labels == LABELS
+    save_model(path, model, TOKENIZER, n_bits=8)
+    assert torch.allclose(task_answer(load_model(path)[0]), task_answer(model), atol=0.05)
+
+
+def test_an_encoder_without_masked_lm_head_stays_without(path: Path) -> None:
+    """As published sentence encoders are; a classifier on it is kept."""
+    encoder = bert()
+    encoder.head = NoHead()  # type: ignore[assignment]
+    model = TextClassifier(encoder, 2).eval()
+    save_model(path, model, TOKENIZER)
+    loaded, _ = load_model(path)
+    assert torch.equal(task_answer(loaded), task_answer(model))
+    with pytest.raises(RuntimeError, match="this checkpoint has none"):
+        loaded.backbone(IDS)
+
+
+def test_what_is_no_model_of_ours_and_adapters_are_refused(
+    path: Path, generator: Generator
+) -> None:
+    """Named, with what to do; nothing is written. Merged adapters are weights like others."""
+    with pytest.raises(TypeError, match=r"expected a GPT, BERT, T5, alone or in a .*, got Linear"):
+        save_model(path, nn.Linear(2, 2), TOKENIZER)  # type: ignore[arg-type]
+    classifier = TextClassifier(gpt(), 2)
+    classifier.backbone = nn.Linear(2, 2)
+    with pytest.raises(TypeError, match=r"alone or in a .*, got Linear"):
+        save_model(path, classifier, TOKENIZER)
+    with pytest.raises(TypeError, match=r"a CharTokenizer or SubwordTokenizer .*, got str"):
+        save_model(path, gpt(), "plays_bpe")  # type: ignore[arg-type]
+    model = TextClassifier(gpt(), 2).eval()
+    add_lora(model, ["qkv"], rank=2, alpha=2.0, generator=generator)
+    with pytest.raises(ValueError, match=r"save_adapters, or fold .* merge_lora\(model\)"):
+        save_model(path, model, TOKENIZER)
+    assert not path.parent.exists()
+    merge_lora(model)
+    save_model(path, model, TOKENIZER)
+    assert torch.equal(task_answer(load_model(path)[0]), task_answer(model))
+
+
+@pytest.mark.parametrize(
+    "head", [{"kind": "Poet", "options": {}}, {"kind": "WordTagger", "options": {"n": 2}}]
+)
+def test_heads_that_are_none(path: Path, head: dict[str, Any]) -> None:
+    """An unknown head, or unknown options of one."""
+    save_model(path, WordTagger(gpt(), 2), TOKENIZER)
+    redescribe(path, head=head)
+    with pytest.raises(CheckpointError, match="it cannot be read"):
+        load_model(path)
 
 
 @pytest.mark.parametrize("load", [load_model, load_quantized])

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Generator, Tensor, nn
 
 from pretrain.gpt import GPT, GPTConfig
@@ -28,6 +29,7 @@ from pretrain_lab.run_state import (
     check_settings,
     gather_state,
     read_state,
+    replacing,
     write_state,
 )
 
@@ -304,3 +306,19 @@ def test_an_incomplete_state_changes_nothing(
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
     assert torch.equal(states[0], generator.get_state())
     assert torch.equal(states[1], torch.get_rng_state())
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_files_follow_the_umask(tmp_path: Path, umask: int, mode: int) -> None:
+    """Also where the library that writes them lets nobody but the owner read."""
+    before = os.umask(umask)
+    try:
+        with replacing(tmp_path / "weights.safetensors") as part:
+            save_file({"x": torch.ones(2)}, part)
+        with replacing(tmp_path / "card.json") as part:
+            part.write_text("{}")
+            part.chmod(0o600)
+    finally:
+        os.umask(before)
+    modes = {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {mode}

@@ -24,7 +24,7 @@ from pretrain_lab.run_state import CheckpointError, replacing
 _HEADER = "pretrain_adapters"
 
 
-def save_adapters(path: str | Path, model: nn.Module, *, base: str) -> None:
+def save_adapters(path: str | Path, model: Any, *, base: str) -> None:
     """Write the adapters of a model, and all else in it that is trained, a new head above all.
 
     Args:

@@ -214,6 +214,7 @@ GPT_NEOX_FAMILY = ArchitectureMap(
     },
     dropout=0.0,
     aliases={"lm_head.weight": "gpt_neox.embed_in.weight"},
+    renamed={"embed_out.weight": "lm_head.weight"},  # in files; in their class it is `lm_head` too
     constants=r"gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)",
     inputs={"ids": "input_ids", "attention_mask": "attention_mask"},
     rungs={

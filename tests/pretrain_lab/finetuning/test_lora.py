@@ -15,7 +15,14 @@ from pretrain_lab.finetuning.freezing import (
     swapped_weights,
     trained_state,
 )
-from pretrain_lab.finetuning.lora import ADAPTERS, LoRALinear, add_lora, lora_layers, set_merged
+from pretrain_lab.finetuning.lora import (
+    ADAPTERS,
+    LoRALinear,
+    add_lora,
+    lora_layers,
+    merge_lora,
+    set_merged,
+)
 
 IDS = torch.tensor([[2, 7, 8, 9, 3, 0], [2, 5, 6, 3, 0, 0], [2, 4, 4, 8, 9, 3]])
 LABELS = torch.tensor([0, 1, 1])
@@ -251,3 +258,20 @@ def test_a_starts_like_a_linear_layer_of_torch() -> None:
     bound = 400**-0.5
     assert 0.999 * bound < layer.lora_a.abs().max() <= bound
     assert layer.lora_a.std().item() == pytest.approx(bound / 3**0.5, rel=0.02)
+
+
+@torch.no_grad()
+def test_merging_for_good_leaves_plain_layers() -> None:
+    """The names and shapes of the untouched model, the answers of the adapted one."""
+    model = with_ours()
+    for layer in lora_layers(model):
+        layer.lora_b.normal_()
+    expected = model(IDS).logits
+    names = merge_lora(model)
+    assert len(names) == 4
+    assert not any(lora_layers(model))
+    shapes = {name: value.shape for name, value in published().state_dict().items()}
+    assert {name: value.shape for name, value in model.state_dict().items()} == shapes
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    torch.testing.assert_close(model(IDS).logits, expected)
+    assert merge_lora(model) == []

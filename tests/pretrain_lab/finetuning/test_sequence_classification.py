@@ -51,6 +51,49 @@ def test_classifier_refuses(tiny_gpt: Builder) -> None:
         TextClassifier(tiny_gpt(), 2, pooling="first")
 
 
+@pytest.mark.parametrize("labels", [("a", "b"), ("a", "b", "a"), "abc", (1, 2, 3)])
+def test_labels_that_name_no_classes(tiny_gpt: Builder, labels: Any) -> None:
+    """Too few, one twice, a single text, or no texts."""
+    with pytest.raises(ValueError, match="expected a name for each of 3 classes, got"):
+        TextClassifier(tiny_gpt(), 3, labels=labels)
+
+
+def test_classes_have_names(tiny_gpt: Builder) -> None:
+    """The given ones, or their numbers."""
+    assert TextClassifier(tiny_gpt(), 3).labels == ("0", "1", "2")
+    assert TextClassifier(tiny_gpt(), 2, labels=["low", "high"]).labels == ("low", "high")
+
+
+@pytest.mark.parametrize("backbone", ["tiny_gpt", "tiny_bert"])
+def test_long_texts_are_refused_or_truncated(backbone: str, request: pytest.FixtureRequest) -> None:
+    """The message names the option; with it, a text is what its first tokens are."""
+    model = request.getfixturevalue(backbone)().eval()
+    limit = model.config.max_len
+    texts = [torch.arange(limit + 3) % 9 + 1, torch.tensor([4, 2])]
+    classifier = TextClassifier(model, 2, pooling="last").double()
+    with pytest.raises(
+        ValueError,
+        match=rf"at most max_len = {limit} tokens, got {limit + 3}: "
+        rf"TextClassifier\(\.\.\., truncate=True\) reads the first {limit}",
+    ):
+        predict_classes(classifier, texts, pad_id=0)
+    classifier.truncate = True
+    cut = [text[:limit] for text in texts]
+    torch.testing.assert_close(classifier(*pad(texts, 0)), classifier(*pad(cut, 0)))
+    assert torch.equal(
+        text_features(model, texts, pad_id=0, truncate=True), text_features(model, cut, pad_id=0)
+    )
+
+
+def test_berts_pooler_is_a_layer_with_tanh(tiny_bert: Builder) -> None:
+    """Over the pooled state, before the layer over the classes."""
+    classifier = TextClassifier(tiny_bert(), 2, pooling="first", pooler=True).double().eval()
+    plain = text_features(classifier.backbone, TEXTS[:1], pad_id=0, pooling="first")
+    assert classifier.pooler is not None
+    expected = classifier.head(torch.tanh(classifier.pooler(plain)))
+    torch.testing.assert_close(classifier(TEXTS[0][None]), expected)
+
+
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 64])
 def test_batches_keep_the_order(batch_size: int) -> None:
     """The rows come back in the order of the texts, though they are read by length."""

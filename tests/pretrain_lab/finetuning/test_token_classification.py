@@ -71,3 +71,20 @@ def test_refuses(tiny_bert: Builder) -> None:
     outside = [Words(torch.tensor([1, 2]), torch.tensor([2]))]
     with pytest.raises(ValueError, match=r"end at 0..1, got \[2\]"):
         tagger(outside, 0)
+
+
+def test_texts_too_long_for_the_backbone(tiny_gpt: Any) -> None:
+    """A word beyond the end would have no state, so the text is refused, with the remedy."""
+    model = tiny_gpt()
+    limit = model.config.max_len
+    text = Words(torch.ones(limit + 1, dtype=torch.int64), torch.tensor([1]))
+    message = f"at most max_len = {limit} tokens, got {limit + 1}: cut the text into several"
+    with pytest.raises(ValueError, match=message):
+        WordTagger(model, 2)([text], 0)
+
+
+def test_classes_have_names(tiny_gpt: Any) -> None:
+    """The given ones, one for each class."""
+    assert WordTagger(tiny_gpt(), 2, labels=["name", "other"]).labels == ("name", "other")
+    with pytest.raises(ValueError, match="expected a name for each of 2 classes"):
+        WordTagger(tiny_gpt(), 2, labels=["name"])

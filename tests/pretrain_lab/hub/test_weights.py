@@ -4,6 +4,9 @@
 import contextlib
 import json
 import math
+import os
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -19,6 +22,10 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
     BertForPreTraining,
@@ -26,24 +33,32 @@ from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
     GPT2Model,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
     T5ForConditionalGeneration,
 )
 from transformers import T5Config as PublishedT5Config
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 
 from pretrain.bert import BERT, BERTConfig
+from pretrain.generation import Sampling, generate, generate_seq2seq
 from pretrain.gpt import GPT, GPTConfig
 from pretrain.t5 import T5, T5Config
 from pretrain_lab.corpora.download import fetch
 from pretrain_lab.corpora.loading import load_reviews
+from pretrain_lab.finetuning.lora import add_lora
+from pretrain_lab.hub import files
 from pretrain_lab.hub.config import family_of, read_config, write_config
 from pretrain_lab.hub.model_specs import T5_SIZES
 from pretrain_lab.hub.name_tables import BERT_FAMILY, T5_FAMILY
 from pretrain_lab.hub.parity import parity_ladder
-from pretrain_lab.hub.weights import from_pretrained, to_huggingface
+from pretrain_lab.hub.weights import from_pretrained, load_pretrained, to_huggingface
 from pretrain_lab.run_state import CheckpointError
+from pretrain_lab.tokenizers.characters import CharTokenizer
+from pretrain_lab.tokenizers.learning import train_subwords
 
 TOLERANCE = 1e-10
+ROTARY_TOLERANCE = 1e-5  # their angles are float32, whatever the weights are
 TINY_BERT = {
     "vocab_size": 19, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3,
     "intermediate_size": 20, "max_position_embeddings": 10,
@@ -108,7 +123,9 @@ def labels_of(ids: Tensor, real: Tensor) -> Tensor:
     return torch.where(asked, ids.roll(-1, dims=1), -100)
 
 
-def climb(model: Any, peer: Any, inputs: dict[str, Tensor]) -> None:
+def climb(
+    model: Any, peer: Any, inputs: dict[str, Tensor], *, tolerance: float = TOLERANCE
+) -> None:
     """Assert that no rung differs by more than rounding."""
     real = inputs.get("attention_mask", torch.ones_like(IDS).bool())
     labels = labels_of(inputs["ids"], real)
@@ -116,7 +133,7 @@ def climb(model: Any, peer: Any, inputs: dict[str, Tensor]) -> None:
         labels = inputs["decoder_ids"].roll(-1, dims=1)
     gaps = parity_ladder(model, peer, labels, **inputs)
     assert list(gaps) == RUNGS
-    assert all(gap <= TOLERANCE for gap in gaps.values()), gaps
+    assert all(gap <= tolerance for gap in gaps.values()), gaps
 
 
 # --- the agreement ladder ---------------------------------------------------------------------
@@ -597,6 +614,8 @@ def test_dropout_may_be_chosen(save: Save) -> None:
     [
         (GPT, {"activation": "gelu_tanh"}),
         (GPT, {"tie_head": False, "d_ff": 20, "norm_eps": 1e-3}),
+        (GPT, {"positions": "rotary", "dropout": 0.2, "attention_dropout": 0.1}),
+        (GPT, {"positions": "rotary", "tie_head": False, "d_ff": 20}),
         (BERT, {"n_segments": 2}),
         (BERT, {"n_segments": 3, "tie_head": False, "activation": "relu", "d_ff": 20}),
         (BERT, {"n_segments": 0, "dropout": 0.3}),
@@ -605,20 +624,25 @@ def test_dropout_may_be_chosen(save: Save) -> None:
         (T5, {"tie_head": False, "gated": True, "activation": "gelu_tanh", "max_distance": 50}),
     ],
     ids=[
-        "GPT", "untied GPT", "BERT", "untied BERT", "BERT without segments", "T5", "gated T5",
-        "T5 1.1",
+        "GPT", "untied GPT", "rotary GPT", "untied rotary GPT", "BERT", "untied BERT",
+        "BERT without segments", "T5", "gated T5", "T5 1.1",
     ],
 )  # fmt: skip
 def test_round_trip(
     tmp_path: Path, scramble: Scramble, kind: type, options: dict[str, Any]
 ) -> None:
     """`transformers` loads what we write, whole; it agrees; and we load it again."""
-    sizes: dict[str, Any] = {"d_model": 12, "n_layers": 2, "n_heads": 3}
+    n_heads = 2 if options.get("positions") == "rotary" else 3  # their width must be even
+    sizes: dict[str, Any] = {"d_model": 12, "n_layers": 2, "n_heads": n_heads}
     sizes |= {} if kind is T5 else {"max_len": 10}
     model: Any = scramble(make_ours(kind, **{**sizes, **options}))
     exported = to_huggingface(model, tmp_path / "deep" / "written")
+    assert len(str(exported)) < 200  # a notebook shows one line
+    assert str(exported).endswith(f" kB, in {exported.folder}")
     config, state = exported.config, exported.tensors
-    peers = {GPT: GPT2LMHeadModel, BERT: BertForMaskedLM, T5: T5ForConditionalGeneration}
+    rotary = options.get("positions") == "rotary"
+    gpt = GPTNeoXForCausalLM if rotary else GPT2LMHeadModel
+    peers = {GPT: gpt, BERT: BertForMaskedLM, T5: T5ForConditionalGeneration}
     peer, loading = peers[kind].from_pretrained(
         tmp_path / "deep" / "written", output_loading_info=True
     )
@@ -630,7 +654,7 @@ def test_round_trip(
         inputs["segment_ids"] = SEGMENTS
     if kind is T5:
         inputs["decoder_ids"] = OUT
-    climb(model, peer, inputs)
+    climb(model, peer, inputs, tolerance=ROTARY_TOLERANCE if rotary else TOLERANCE)
 
     again = from_pretrained(tmp_path / "deep" / "written", report=silent)
     same = {name: value for name, value in vars(model.config).items() if value}
@@ -639,6 +663,28 @@ def test_round_trip(
     for tensor in state.values():
         tensor.zero_()  # what is returned are copies
     assert torch.equal(again(**inputs), model(**inputs))
+
+
+def test_a_gpt_neox_of_theirs_becomes_a_rotary_gpt(tmp_path: Path, scramble: Scramble) -> None:
+    """When its layers are one after the other and all channels are turned; else it is refused."""
+    sizes: dict[str, Any] = {
+        "vocab_size": 19, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "intermediate_size": 20, "max_position_embeddings": 10,
+    }  # fmt: skip
+    turned = {"rope_theta": 10_000.0, "partial_rotary_factor": 1.0, "rope_type": "default"}
+    fitting = {"use_parallel_residual": False, "rope_parameters": turned}
+    peer: Any = scramble(GPTNeoXForCausalLM(GPTNeoXConfig(**sizes, **fitting)))
+    peer.save_pretrained(tmp_path / "fits")
+    ours = from_pretrained(tmp_path / "fits", report=silent)
+    climb(ours, peer, INPUTS["padding"], tolerance=ROTARY_TOLERANCE)
+    for lacking, message in (
+        ("use_parallel_residual", "expected use_parallel_residual = False, .*, got True"),
+        ("rope_parameters", "expected rope_parameters = .*, got .*0.25"),
+    ):
+        kept = {name: value for name, value in fitting.items() if name != lacking}
+        GPTNeoXForCausalLM(GPTNeoXConfig(**sizes, **kept)).save_pretrained(tmp_path / lacking)
+        with pytest.raises(ValueError, match=message):
+            from_pretrained(tmp_path / lacking)
 
 
 def test_peers_survive_the_round_trip_through_ours(save: Save, tmp_path: Path) -> None:
@@ -675,6 +721,154 @@ def test_only_our_models_have_a_family() -> None:
     """Anything else is named."""
     with pytest.raises(ValueError, match=r"expected one of our models, .*, got Linear"):
         family_of(nn.Linear(2, 2))
+
+
+# --- with a tokeniser -------------------------------------------------------------------------
+
+
+TEXT = "the king is dead, long live the king!\n" * 5
+CHARACTERS = CharTokenizer.from_text(TEXT)
+PIECES = train_subwords([TEXT], "bpe", 40, alphabet="", n_sentinels=2)
+OWN: dict[str, tuple[Any, Any]] = {
+    "causal-lm": (
+        lambda: GPT(GPTConfig(CHARACTERS.vocab_size, 12, 2, 2, 40, positions="rotary")),
+        CHARACTERS,
+    ),
+    "masked-lm": (lambda: BERT(BERTConfig(PIECES.vocab_size, 12, 2, 3, 40)), PIECES),
+    "seq2seq-lm": (lambda: T5(T5Config(PIECES.vocab_size, 12, 2, 3)), PIECES),
+}
+FRESH = """
+import json, sys, torch, transformers
+from transformers import AutoTokenizer
+transformers.utils.logging.disable_progress_bar()
+folder, asked = sys.argv[1], json.loads(sys.argv[2])
+autos = {"causal-lm": transformers.AutoModelForCausalLM, "masked-lm":
+         transformers.AutoModelForMaskedLM, "seq2seq-lm": transformers.AutoModelForSeq2SeqLM}
+answers = {}
+for kind, text in asked.items():
+    here = f"{folder}/{kind}"
+    tokenizer, model = AutoTokenizer.from_pretrained(here), autos[kind].from_pretrained(here)
+    inputs = tokenizer(text, return_tensors="pt")
+    answers[kind] = [inputs["input_ids"][0].tolist()]
+    if kind == "seq2seq-lm":
+        written = model.generate(**inputs, max_new_tokens=3, do_sample=False)
+        answers[kind].append(tokenizer.decode(written[0]))
+        inputs["decoder_input_ids"] = inputs["input_ids"][:, :2]
+    elif kind == "masked-lm":
+        pipe = transformers.pipeline("fill-mask", model=here)
+        answers[kind].append(pipe("the [MASK]ing")[0]["token"])
+    else:
+        pipe = transformers.pipeline("text-generation", model=here)
+        answers[kind].append(pipe(text, max_new_tokens=5, do_sample=False)[0]["generated_text"])
+    answers[kind].append(model(**inputs).logits[0].tolist())
+print(json.dumps(answers))
+"""
+
+
+def test_a_fresh_process_needs_transformers_alone(tmp_path: Path) -> None:
+    """Model, tokeniser and pipeline by their Auto classes: our ids, our scores, no word."""
+    models = {kind: make().eval() for kind, (make, _) in OWN.items()}
+    for kind, model in models.items():
+        to_huggingface(model, tmp_path / kind, OWN[kind][1])
+    text = "the king"
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH, str(tmp_path), json.dumps(dict.fromkeys(OWN, text))],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for kind, (ids, answer, logits) in json.loads(done.stdout).items():
+        model, tokenizer = models[kind], OWN[kind][1]
+        read = tokenizer.encode(text)
+        assert ids == read.tolist(), kind
+        expected = model(read[None], read[None, :2]) if kind == "seq2seq-lm" else model(read[None])
+        torch.testing.assert_close(torch.tensor(logits), expected[0], atol=1e-5, rtol=0)
+        if kind == "causal-lm":
+            written = generate(model, read[None], 5, Sampling(greedy=True))
+            assert answer == tokenizer.decode(written[0])
+        elif kind == "masked-lm":
+            before, after = tokenizer.encode("the "), tokenizer.encode("ing")
+            row = torch.cat([before, torch.tensor([tokenizer.mask_id]), after])
+            assert answer == int(model(row[None])[0, len(before)].argmax())
+        else:
+            written = generate_seq2seq(
+                model, read[None], 3, Sampling(greedy=True), eos_id=tokenizer.eos_id
+            )[0]
+            assert answer.startswith("[PAD]" + tokenizer.decode(written[:1]))
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_folder_gives_model_and_tokeniser_back(tmp_path: Path, kind: str) -> None:
+    """Ours as we wrote it, and as `transformers` writes it again."""
+    make, tokenizer = OWN[kind]
+    model = make().eval()
+    to_huggingface(model, tmp_path / "ours", tokenizer)
+    auto = {"causal-lm": AutoModelForCausalLM, "masked-lm": AutoModelForMaskedLM}
+    peer = auto.get(kind, AutoModelForSeq2SeqLM).from_pretrained(tmp_path / "ours")
+    peer.save_pretrained(tmp_path / "theirs")
+    AutoTokenizer.from_pretrained(tmp_path / "ours").save_pretrained(tmp_path / "theirs")
+    for folder in ("ours", "theirs"):
+        again, pieces = load_pretrained(tmp_path / folder, report=silent)
+        ids = pieces.encode("the king")[None]
+        assert ids[0].tolist() == tokenizer.encode("the king").tolist()
+        given = (ids, ids) if kind == "seq2seq-lm" else (ids,)
+        torch.testing.assert_close(again(*given), model(*given), atol=1e-6, rtol=0)
+
+
+def test_exports_that_are_refused(tmp_path: Path, generator: torch.Generator) -> None:
+    """Another vocabulary, no tokeniser of ours, adapters, another object; nothing is written."""
+    model = OWN["masked-lm"][0]()
+    new = tmp_path / "new"
+    with pytest.raises(ValueError, match="expected a tokenizer of 40 ids, as the model has, got"):
+        to_huggingface(model, new, CHARACTERS)
+    with pytest.raises(TypeError, match=r"a CharTokenizer or SubwordTokenizer as tok.*, got str"):
+        to_huggingface(model, new, "plays_bpe")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"expected a GPT, BERT, T5, alone or in a .*, got Linear"):
+        to_huggingface(nn.Linear(2, 2), new)
+    add_lora(model, ["qkv"], rank=2, alpha=2.0, generator=generator)
+    with pytest.raises(ValueError, match=r"without adapters: .* merge_lora\(model\)"):
+        to_huggingface(model, new)
+    assert not new.exists()
+
+
+def test_a_full_disk_leaves_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new folder is gone again, and an old one holds what it held."""
+    make, tokenizer = OWN["masked-lm"]
+    to_huggingface(make(), tmp_path / "old", tokenizer)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()}
+
+    def full(*args: Any, **options: Any) -> None:
+        """Fail as a full disk does."""
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "save_file", full)
+    for name in ("old", "new"):
+        with pytest.raises(OSError, match="No space left"):
+            to_huggingface(make(), tmp_path / name, tokenizer)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_tokenisers_that_do_not_fit_their_model(tmp_path: Path) -> None:
+    """More ids than the model has are refused; no tokeniser too."""
+    make, tokenizer = OWN["masked-lm"]
+    to_huggingface(make(), tmp_path / "one")
+    with pytest.raises(CheckpointError, match=r"expected tokenizer\.json in .*, found none"):
+        load_pretrained(tmp_path / "one")
+    to_huggingface(make(), tmp_path / "one", tokenizer)
+    to_huggingface(BERT(BERTConfig(39, 12, 2, 3, 40)), tmp_path / "one")
+    with pytest.raises(CheckpointError, match=r"tokenizer of at most 39 ids, .*, got 40"):
+        load_pretrained(tmp_path / "one")
+
+
+def test_what_is_not_written_is_shown_in_one_line() -> None:
+    """The class and the size."""
+    exported = to_huggingface(make_ours(BERT, d_model=12, n_layers=2, n_heads=3, max_len=10))
+    assert str(exported).startswith("BertForMaskedLM, ")
+    assert str(exported).endswith(" kB, not written")
 
 
 @pytest.mark.parametrize("kind", [BertForMaskedLM, GPT2LMHeadModel, T5ForConditionalGeneration])
