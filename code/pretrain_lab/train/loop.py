@@ -33,11 +33,12 @@ from pretrain_lab.run_state import (
 from pretrain_lab.train.config import Config
 from pretrain_lab.train.data import StreamedWindows
 from pretrain_lab.train.interrupts import Interrupts, Stopped
+from pretrain_lab.train.kept import KEPT, keep
 from pretrain_lab.train.log import RunLog, Silent, tell
 from pretrain_lab.train.objectives import OBJECTIVES, count_predictions
 from pretrain_lab.train.run import Run, check_folder, make_model, prepare
 from pretrain_lab.train.seeds import derive_seed
-from pretrain_lab.train.text import KEPT, announce, keep
+from pretrain_lab.train.text import announce
 from pretrain_lab.train.words import closing, opening
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -243,7 +244,7 @@ def _open_log(run: Run, history: History, progress: bool | None) -> RunLog | Sil
     """Open the log of the first process, and keep its text for a resume."""
     if not run.accelerator.is_main_process:
         return Silent()
-    keep(_file(run, KEPT), run.text)
+    keep(_file(run, KEPT), run.text.key, run.text.ids)
     training, is_gpt = run.config.training, OBJECTIVES[run.config.objective.kind].model is GPT
     return RunLog(
         Path(run.config.output.folder),

@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What a run of `pretrain_lab.train` reads: vocabulary, objective, windows, and their numbers.
-
-The vocabulary and the ids of files are kept in the run's folder, so that a resume neither learns
-nor encodes anew. The text counts as the same when the bytes of its files are.
-"""
+"""What a run of `pretrain_lab.train` reads: vocabulary, objective, windows, and their numbers."""
 
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from pretrain.objectives import TextObjective
 from pretrain_lab.checkpoints import AnyTokenizer
-from pretrain_lab.run_state import replacing
 from pretrain_lab.train.config import Config
 from pretrain_lab.train.data import (
     ConsecutiveWindows,
@@ -32,6 +24,7 @@ from pretrain_lab.train.data import (
     row_encoder,
 )
 from pretrain_lab.train.files import all_rows, complaint_of, find_files, hold_out, validation_rows
+from pretrain_lab.train.kept import KEPT, Counts, Ids, digest, read_kept
 from pretrain_lab.train.log import tell
 from pretrain_lab.train.objectives import OBJECTIVES, make_objective
 from pretrain_lab.train.options import ConfigError, DataOptions
@@ -41,40 +34,10 @@ from pretrain_lab.train.tokenizer import (
     first_characters,
     make_tokenizer,
     share_of_unknown,
-    tokenizer_from_dict,
 )
 
-KEPT = "text.safetensors"
-"""File in the folder of a run with the ids of its text and their vocabulary."""
 LARGE = 20_000_000
 """Bytes of text from which on streaming is proposed."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How much text there is; 0 where a stream was not read to its end."""
-
-    characters: int = 0
-    tokens: int = 0
-    unknown: float = 0.0  # share of [UNK] among the tokens
-    held_characters: int = 0
-    held_tokens: int = 0
-
-    @property
-    def tokens_per_character(self) -> float:
-        """Of the text held out where there is one; 0 where it is not known."""
-        if self.held_characters:
-            return self.held_tokens / self.held_characters
-        return self.tokens / self.characters if self.characters else 0.0
-
-
-class Ids(NamedTuple):
-    """A text in ids."""
-
-    tokenizer: AnyTokenizer
-    train: Tensor  # int64 (L,)
-    held_out: Tensor  # int64 (M,); empty where nothing is held out
-    counts: Counts
 
 
 class Text(NamedTuple):
@@ -121,7 +84,7 @@ def read_text(config: Config) -> Text:
     if data.stream:
         return _stream(config)
     key, kept = _key(config), Path(config.output.folder) / KEPT
-    ids = _read_kept(kept, key) if key else None
+    ids = read_kept(kept, key) if key else None
     if ids is None:
         ids = _encode(config)
     else:
@@ -131,7 +94,7 @@ def read_text(config: Config) -> Text:
     window_len, windows = objective.window_len, None
     if data.order == "sequential":
         windows = ConsecutiveWindows(ids.train, seq_len=data.seq_len, window_len=window_len)
-    facts = {"data.sha256": _digest(ids.train.numpy().tobytes())}
+    facts = {"data.sha256": digest(ids.train.numpy().tobytes())}
     return _finished(
         config,
         ids,
@@ -153,10 +116,10 @@ def _finished(
     """Add the windows to evaluate on, and by what all of it is known again."""
     validation = None
     if config.training.evaluate_every:
-        facts["validation.sha256"] = _digest(ids.held_out.numpy().tobytes())
+        facts["validation.sha256"] = digest(ids.held_out.numpy().tobytes())
         where = " in the text held out"
         validation = RandomWindows(ids.held_out, window_len=objective.window_len, where=where)
-    facts["tokenizer.sha256"] = _digest(json.dumps(ids.tokenizer.to_dict()).encode())
+    facts["tokenizer.sha256"] = digest(json.dumps(ids.tokenizer.to_dict()).encode())
     in_memory = None if config.data.stream else ids
     return Text(ids.tokenizer, objective, windows, validation, facts, ids.counts, in_memory, key)
 
@@ -242,37 +205,6 @@ def _key(config: Config) -> str | None:
     parts = [hashlib.sha256(path.read_bytes()).hexdigest() for path in found]
     with_sentinels = OBJECTIVES[config.objective.kind].needs_sentinels
     if config.training.init_from or options.kind == "file":
-        parts.append(_digest(json.dumps(_tokenizer(config, ()).to_dict()).encode()))
+        parts.append(digest(json.dumps(_tokenizer(config, ()).to_dict()).encode()))
     said = [len(evaluated), data.hold_out, options.model_dump(mode="json"), with_sentinels]
-    return _digest(json.dumps([*parts, *said]).encode())
-
-
-def keep(path: Path, text: Text) -> None:
-    """Write vocabulary and ids beside the run, unless they are there."""
-    ids = text.ids
-    if text.key is None or ids is None or _read_kept(path, text.key) is not None:
-        return
-    header = {"key": text.key, "counts": asdict(ids.counts), "tokenizer": ids.tokenizer.to_dict()}
-    tensors = {"train": ids.train.int(), "held_out": ids.held_out.int()}
-    with replacing(path) as part:
-        save_file(tensors, part, metadata={"text": json.dumps(header)})
-
-
-def _read_kept(path: Path, key: str) -> Ids | None:
-    """Read kept ids; None where there are none, or those of another text."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {})["text"])
-            if header["key"] != key:
-                return None
-            train, held = (file.get_tensor(name).long() for name in ("train", "held_out"))
-        return Ids(
-            tokenizer_from_dict(header["tokenizer"]), train, held, Counts(**header["counts"])
-        )
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError):
-        return None
-
-
-def _digest(content: bytes) -> str:
-    """Give 16 hexadecimal digits by which a content is known again."""
-    return hashlib.sha256(content).hexdigest()[:16]
+    return digest(json.dumps([*parts, *said]).encode())

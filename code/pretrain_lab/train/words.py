@@ -25,7 +25,9 @@ def opening(run: Run, done: int) -> list[str]:
     steps = f"{start}, each of {training.batch_size} windows of {config.data.seq_len} tokens"
     if counts.tokens:
         n_read = training.n_steps * training.batch_size * config.data.seq_len
-        steps += f", {n_read / counts.tokens:.1f} passes over the text"
+        passes = n_read / counts.tokens
+        steps += f", {passes:.1f} passes" if passes >= 1 else f", {passes:.2g} of a pass"
+        steps += " over the text"
     n_processes = run.accelerator.num_processes
     processes = f"{n_processes} processes" if n_processes > 1 else "one process"
     model = OBJECTIVES[kind].model.__name__

@@ -20,6 +20,7 @@ from pretrain_lab.train import text as train_text
 from pretrain_lab.train.__main__ import main
 from pretrain_lab.train.config import check_config
 from pretrain_lab.train.interrupts import Interrupts
+from pretrain_lab.train.kept import KEPT
 from pretrain_lab.train.options import ConfigError
 
 
@@ -159,7 +160,7 @@ def test_a_resume_neither_learns_nor_encodes_anew(
     text.write_text(text.read_text() + "one word more\n", encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"'data\.sha256'"):
         train_loop.train(made, cpu=True)
-    kept = tmp_path / "run" / train_text.KEPT
+    kept = tmp_path / "run" / KEPT
     kept.write_bytes(b"damaged")
     assert train_text.read_text(made).counts.characters > 0  # it is read anew
 
