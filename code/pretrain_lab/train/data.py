@@ -75,9 +75,12 @@ class RandomWindows:
     def __init__(self, ids: Tensor, *, window_len: int, where: str = "") -> None:
         """Keep a text, int64 (L,), which must be as long as a window; `where` it is, for that."""
         if len(ids) < window_len:
+            way_out = f"data.seq_len={max(2, len(ids) // 2)}"
+            if where and len(ids) < 8:
+                way_out = "training.evaluate_every=0"
             raise ConfigError(
                 f"data.seq_len: expected a text of at least {window_len} tokens, got {len(ids)}"
-                f"{where}; more text, or --set data.seq_len={max(2, len(ids) // 2)}"
+                f"{where}; more text, or --set {way_out}"
             )
         self.ids, self.window_len = ids, window_len
 
