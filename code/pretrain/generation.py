@@ -77,7 +77,10 @@ class Sampling:
         if self.greedy:
             return logits.argmax(dim=-1)
         if self.generator is None:
-            raise ValueError("expected a torch.Generator as generator (or greedy=True), got None")
+            raise ValueError(
+                "expected a torch.Generator as generator, such as Generator().manual_seed(1), "
+                "(or greedy=True), got None"
+            )
         return torch.multinomial(self.distribution(logits), 1, generator=self.generator)[:, 0]
 
 
@@ -114,7 +117,8 @@ def generate(
     if ids.dim() != 2 or not 1 <= n_read <= limit or n_new_tokens < 0:
         raise ValueError(
             f"expected prompt ids (B, T) with T in 1..{limit} and n_new_tokens >= 0, got shape "
-            f"{tuple(ids.shape)} and {n_new_tokens}"
+            f"{tuple(ids.shape)} and {n_new_tokens}; ids[None] makes a row a batch, "
+            f"ids[:, -{limit}:] takes the end of a long prompt"
         )
     if stop_ids is not None and (len(ids) != 1 or len(stop_ids) < 1):
         raise ValueError(

@@ -17,7 +17,15 @@ def data_file(*parts: str) -> Path:
     Chapters and modules reach their data through this function, so that a chapter's record of what
     it read is complete: readers written in Rust open files unseen by Python. Whether the file
     exists is the caller's business.
+
+    Raises:
+        FileNotFoundError: The package was installed without the repository that holds the data.
     """
+    if not DATA.is_dir():
+        raise FileNotFoundError(
+            f"expected the book's data in {DATA}, found none: the package was installed without "
+            "its repository. Clone the repository, and in it: pip install --editable ."
+        )
     path = DATA.joinpath(*parts)
     OPENED.add(path)
     return path

@@ -17,8 +17,7 @@ class ProgressBar(Hook):
 
     def begin(self, run: Run) -> None:
         """Draw the bar, or none."""
-        hidden = not (is_interactive() or sys.stderr.isatty())
-        self.bar = tqdm(total=run.n_steps, initial=run.step, disable=hidden, unit="step")
+        self.bar = tqdm(total=run.n_steps, initial=run.step, disable=not is_watched(), unit="step")
 
     def after_step(self, run: Run) -> None:
         """Move it by one step."""
@@ -28,6 +27,11 @@ class ProgressBar(Hook):
     def end(self, run: Run) -> None:
         """Let it stand as it is."""
         self.bar.close()
+
+
+def is_watched() -> bool:
+    """Tell whether a person sees what is drawn: in a terminal, or in a notebook's front end."""
+    return is_interactive() or sys.stderr.isatty()
 
 
 def is_interactive() -> bool:

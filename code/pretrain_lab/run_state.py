@@ -13,7 +13,7 @@ that one process can resume what eight began. Left out: files that each process 
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -139,9 +139,13 @@ def _as_json(value: Any) -> Any:
 
 
 def check_settings(
-    path: Path, saved: dict[str, Any], settings: dict[str, Any], otherwise: str = ""
+    path: Path,
+    saved: dict[str, Any],
+    settings: dict[str, Any],
+    otherwise: str = "",
+    may_differ: Collection[str] = (),
 ) -> None:
-    """Refuse to resume a run with other settings than its own.
+    """Refuse to resume a run with other settings than its own, but for those that may differ.
 
     A tuple equals a list of the same values, for JSON has no tuples. The message names `path` and
     ends with `otherwise`: what else the reader can do.
@@ -149,17 +153,23 @@ def check_settings(
     Raises:
         CheckpointError: They differ; the message names each with both values.
     """
+    found = differences(saved, settings)
+    refused = {name: values for name, values in found.items() if name not in may_differ}
+    if refused:
+        raise CheckpointError(
+            f"expected the settings of the run saved in {path}, "
+            f"but these differ (saved, now): {refused}{otherwise}"
+        )
+
+
+def differences(saved: dict[str, Any], settings: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """List the settings that differ by their paths, such as "optim.lr", with both values."""
     then, now = _flat(saved), _flat(json.loads(json.dumps(settings)))
-    differing = {
+    return {
         key: (then.get(key), now.get(key))
         for key in {**then, **now}
         if then.get(key) != now.get(key)
     }
-    if differing:
-        raise CheckpointError(
-            f"expected the settings of the run saved in {path}, "
-            f"but these differ (saved, now): {differing}{otherwise}"
-        )
 
 
 def _flat(settings: dict[str, Any], start: str = "") -> dict[str, Any]:
@@ -259,9 +269,14 @@ def write_state(path: Path, state: RunState) -> None:
 
 
 def read_state(
-    path: Path, settings: dict[str, Any], *, generators: str, otherwise: str = ""
+    path: Path,
+    settings: dict[str, Any],
+    *,
+    generators: str,
+    otherwise: str = "",
+    may_differ: Collection[str] = (),
 ) -> RunState:
-    """Read what `write_state` wrote; `otherwise` ends the messages: what else the reader can do.
+    """Read what `write_state` wrote; `otherwise` and `may_differ` are those of `check_settings`.
 
     Raises:
         CheckpointError: Damaged or foreign file, another kind of run, or other settings.
@@ -285,5 +300,5 @@ def read_state(
             f"expected a run with {generators} generators in {path}, got {state.generators} ones: "
             f"`fit` and the command pretrain_lab.train do not go on with each other's{otherwise}"
         )
-    check_settings(path, state.settings, settings, otherwise)
+    check_settings(path, state.settings, settings, otherwise, may_differ)
     return state

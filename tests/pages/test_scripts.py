@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+from pretrain import BERT, GPT, T5, BERTConfig, GPTConfig, T5Config
 from tools.chapters.store import ChapterError
 from tools.editions import scripts
 
@@ -50,6 +52,43 @@ class TestEveryFile:
         importlib.import_module(f"tools.editions.mains.{name}").main(options)
         assert done.stdout == capsys.readouterr().out
         assert done.stdout.count("loss") == 3
+
+    def test_takes_a_prompt_and_saves(
+        self, name: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    ):
+        options = [str(folder / "text.txt"), "--steps", "1", "--save", str(tmp_path / "m.pt")]
+        prompt = {"gpt": "men met", "bert": "men m_t", "t5": "men _ more"}[name]
+        program = importlib.import_module(f"tools.editions.mains.{name}")
+        program.main([*options, "--prompt", prompt])
+        assert prompt[:4] in capsys.readouterr().out.split("\n\n")[1]
+        saved = torch.load(tmp_path / "m.pt", weights_only=True)
+        classes = {"gpt": (GPT, GPTConfig), "bert": (BERT, BERTConfig), "t5": (T5, T5Config)}
+        model, config = classes[name]
+        model(config(**saved["config"])).load_state_dict(saved["weights"])
+        assert len(saved["symbols"]) == saved["config"]["vocab_size"]
+
+    @pytest.mark.parametrize(
+        ("content", "options", "message"),
+        [
+            (None, [], "cannot read the text: "),
+            (b"", [], "expected 5,000 characters or more, got 0"),
+            (b"one line", [], "expected 5,000 characters or more, got 8"),
+            (b"\x7fELF\xff" * 5000, [], "expected UTF-8, but "),
+            (b"some words\n" * 999, ["--steps", "0"], "expected --steps of 1 or more, got 0"),
+            (b"some words\n" * 999, ["--prompt", "QX"], "expected a --prompt of characters of the"),
+            (b"some words\n" * 999, ["--save", "no/such/m.pt"], "expected a folder for --save"),
+        ],
+    )
+    def test_says_in_one_line_what_it_cannot_read(
+        self, name: str, tmp_path: Path, content: bytes | None, options: list[str], message: str,
+        capsys: pytest.CaptureFixture[str],
+    ):  # fmt: skip
+        if content is not None:
+            (tmp_path / "text.txt").write_bytes(content)
+        program = importlib.import_module(f"tools.editions.mains.{name}")
+        with pytest.raises(SystemExit, match="2"):
+            program.main([str(tmp_path / "text.txt"), *options])
+        assert message in capsys.readouterr().err.splitlines()[-1]
 
     def test_is_short_on_top(self, name: str, folder: Path):
         (main,) = [

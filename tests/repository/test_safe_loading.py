@@ -34,6 +34,9 @@ ALLOWED = {
         "experiments/ch14_efficiency/latency.py",
         "import pickle",
     ): "measures how long the pickle of a word count would be; writes none and reads none",
+    ("tools/editions/mains/shared.py", "torch.save"): "a reader's own model, for a program that "
+    "has torch alone; it is read with weights_only=True",
+    ("tests/pages/test_scripts.py", "torch.load"): "what the test itself saved, weights only",
     ("tests/pages/test_slides.py", "compile"): "checks that code shown on a slide is Python; the "
     "result is not run",
     (
@@ -63,8 +66,10 @@ FETCHED = {
     "variable says so; weights in safetensors, checked by the hub's client",
     ("code/pretrain_lab/hub/files.py", "snapshot_download"): "a reader names the id; JSON and "
     "safetensors alone are asked for",
-    ("code/pretrain_lab/train/data.py", "load_dataset"): "a reader names the data set, or files of "
-    "their own; only text is taken",
+    (
+        "code/pretrain_lab/train/files.py",
+        "load_dataset",
+    ): "a reader names the data set, or files of their own; only text is taken",
     ("tools/checks/torch_index.py", "urlopen"): "asks whether an index answers, and reads nothing",
 }
 """(file, call) → how its answer is checked, or why it needs no check."""

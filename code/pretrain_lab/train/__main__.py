@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Train any of the objectives on any text: `python -m pretrain_lab.train --config FILE`.
+"""Train any of the objectives on any text: `python -m pretrain_lab.train FILE.toml [TEXT …]`.
 
 One command for one CPU, several processes, a GPU, or a cluster, by the `accelerate` library, under
 `accelerate launch` or `torchrun`. What a configuration may say is in `pretrain_lab.train.options`;
@@ -10,14 +10,14 @@ is written for GPUs, but was not tested on them. Left out: FSDP1, DeepSpeed, flo
 """
 
 import argparse
-import dataclasses
 import json
 import sys
 from collections.abc import Sequence
 
-from pretrain_lab.run_state import CheckpointError
+from pretrain_lab.commands import REFUSED, one_line
 from pretrain_lab.train import options
-from pretrain_lab.train.config import load_config
+from pretrain_lab.train.config import load_config, model_options
+from pretrain_lab.train.interrupts import Stopped
 from pretrain_lab.train.loop import train
 from pretrain_lab.train.objectives import OBJECTIVES
 
@@ -25,20 +25,29 @@ from pretrain_lab.train.objectives import OBJECTIVES
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 0 = done, 1 = stopped, 2 = refused."""
     given = _parser().parse_args(arguments)
+    paths = [*given.paths] if given.config is None else [given.config, *given.paths]
     try:
-        train(load_config(given.config, given.set), cpu=given.cpu)
-    except (options.ConfigError, CheckpointError) as error:
-        sys.stderr.write(f"pretrain_lab.train: {error}\n")  # at once, for several may write
-        return 2
+        if not paths:
+            raise options.ConfigError(
+                "expected a configuration, such as experiments/configs/own_text.toml, and then, if "
+                "you like, your text files"
+            )
+        train(load_config(paths[0], given.set, paths[1:]), cpu=given.cpu)
+    except (options.ConfigError, *REFUSED) as error:
+        return _say(2, one_line(error))
     except FloatingPointError as error:
-        sys.stderr.write(f"pretrain_lab.train: {error}; the last checkpoint is as it was\n")
-        return 1
+        return _say(1, f"{error}; the last checkpoint is as it was. Try a lower training.lr")
+    except Stopped as stop:
+        return _say(1, str(stop))
     except KeyboardInterrupt:
-        sys.stderr.write(
-            "pretrain_lab.train: stopped; the same command goes on where it last saved\n"
-        )
-        return 1
+        return _say(1, "stopped at once; the same command goes on where the run was last saved")
     return 0
+
+
+def _say(code: int, text: str) -> int:
+    """Write a line at once, for several processes may write, and give the exit code."""
+    sys.stderr.write(f"pretrain_lab.train: {text}\n")
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,14 +55,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m pretrain_lab.train",
         description="Pre-train a GPT, a BERT or a T5 on any text, as a TOML file says.\n\n"
-        "  python -m pretrain_lab.train --config experiments/configs/gpt.toml\n"
-        "  torchrun --nproc_per_node 2 -m pretrain_lab.train --config ...\n"
-        "  accelerate launch --multi_gpu --num_processes 8 -m pretrain_lab.train --config ...\n\n"
-        "The same command resumes a run that was stopped.",
+        "  python -m pretrain_lab.train experiments/configs/own_text.toml novel.txt\n"
+        "  torchrun --nproc_per_node 2 -m pretrain_lab.train experiments/configs/gpt.toml\n"
+        "  accelerate launch --multi_gpu --num_processes 8 -m pretrain_lab.train ...\n\n"
+        "The same command resumes a run that was stopped. On a resume, n_steps may grow, and the\n"
+        "rates and evaluations of [training] may change.",
         epilog="options of the configuration\n" + describe_options(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--config", required=True, metavar="FILE", help="TOML file")
+    parser.add_argument(
+        "paths", nargs="*", metavar="FILE", help="the TOML file, then text files for its data.files"
+    )
+    parser.add_argument("--config", metavar="FILE", help="the TOML file, if it is not the first")
     parser.add_argument(
         "--set", action="append", default=[], metavar="SECTION.OPTION=VALUE",
         help="replace an option of the file, or take it away (no VALUE); may be repeated",
@@ -71,22 +84,32 @@ def describe_options() -> str:
     ]  # fmt: skip
     lines = []
     for section in sections:
-        schema = section.model_json_schema()
-        lines += ["", schema["description"]]
-        for name, option in schema["properties"].items():
-            if section in own and name == "kind":
-                continue
-            default = "required"
-            if "default" in option:
-                default = "default " + json.dumps(option["default"]).replace("null", "none")
-            about = f"{options.allowed(option)}; {default}"
-            lines.append(f"  {name}: {option['description']} ({about})")
-    lines += ["", "[model]: the fields of the configuration of the objective's model"]
-    for kind, spec in OBJECTIVES.items():
-        names = ", ".join(one.name for one in dataclasses.fields(spec.config)[1:])
-        lines.append(f"  {kind}, a {spec.model.__name__}: {names}")
+        lines += ["", section.model_json_schema()["description"]]
+        lines += _lines(section, without="kind" if section in own else "")
+    lines += ["", "[model]: sizes and choices of the objective's model"]
+    models = {spec.config: spec.model.__name__ for spec in OBJECTIVES.values()}
+    for config, name in models.items():
+        kinds = [kind for kind, spec in OBJECTIVES.items() if spec.config is config]
+        lines.append(f"  of a {name} ({', '.join(kinds)}):")
+        lines += [f"  {line}" for line in _lines(model_options(config))]
     lines.append("The vocabulary is the tokeniser's; max_len is data.seq_len unless it is given.")
     return "\n".join(lines)
+
+
+def _lines(section: type[options.Options], without: str = "") -> list[str]:
+    """Describe the options of one section, a line each."""
+    lines = []
+    for name, option in section.model_json_schema()["properties"].items():
+        if name == without:
+            continue
+        default = "required"
+        if "default" in option:
+            default = "default " + json.dumps(option["default"]).replace("null", "none")
+        about = f"{options.allowed(option)}; {default}"
+        of_model = option["description"].endswith("Config")
+        meaning = "" if of_model else f"{option['description']} "
+        lines.append(f"  {name}: {meaning}({about})")
+    return lines
 
 
 if __name__ == "__main__":

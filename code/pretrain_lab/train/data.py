@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The text of a run of `pretrain_lab.train`: rows, and the windows that samples are cut from.
+"""The ids of a run of `pretrain_lab.train`, and the windows that samples are cut from.
 
-A row of a file is a line with its break, so that all rows together are the text itself. A row of a
-data set is a whole text; it is followed by the vocabulary's end of text, or by a line break where
-there is none. Consecutive and streamed windows are the same: window n starts n * seq_len tokens
-into the text, which begins anew where it ends.
+A row of a data set is followed by the vocabulary's end of text, or by a line break where there is
+none. Consecutive and streamed windows are the same: window n starts n * seq_len tokens into the
+text, which begins anew where it ends.
 
 Left out: shuffling of rows; reading of different parts of a stream by different processes. Every
 process reads all of it and takes its own windows, so that their number changes nothing.
 """
 
 import copy
-import glob
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,99 +18,12 @@ from torch import Generator, Tensor
 
 from pretrain.objectives import random_windows
 from pretrain_lab.checkpoints import AnyTokenizer
+from pretrain_lab.train.files import column_of, open_dataset
 from pretrain_lab.train.options import ConfigError, DataOptions
 from pretrain_lab.train.tokenizer import eos_of
 
 Encode = Callable[[str], Tensor]
 """Turns a row into ids, int64 (T,), its end included."""
-
-
-def find_files(patterns: Iterable[str], option: str = "data.files") -> list[Path]:
-    """List the files that patterns with * stand for, those of each in alphabetical order.
-
-    Raises:
-        ConfigError: A pattern stands for no file.
-    """
-    found: list[Path] = []
-    for pattern in patterns:
-        files = sorted(Path(name) for name in glob.glob(pattern) if Path(name).is_file())
-        if not files:
-            raise ConfigError(
-                f"{option}: expected files, got {pattern!r}, which none matches in {Path.cwd()}"
-            )
-        found += files
-    return found
-
-
-def file_rows(files: Iterable[Path]) -> Iterator[str]:
-    """Read files line by line, breaks included.
-
-    Raises:
-        ConfigError: A file is not UTF-8.
-    """
-    for file in files:
-        try:
-            with file.open(encoding="utf-8") as lines:
-                yield from lines
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"data.files: expected UTF-8 in {file}, but {error}") from error
-
-
-def open_dataset(data: DataOptions) -> Any:
-    """Open files or a data set, for one pass, as an `IterableDataset` of the `datasets` library.
-
-    Raises:
-        ConfigError: It cannot be found, or lacks the column.
-    """
-    import datasets  # only those who stream need it
-
-    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # who reads a file of their own asks no host
-    try:
-        if data.files:
-            names = [str(path.resolve()) for path in find_files(data.files)]
-            rows = datasets.load_dataset(
-                "text", data_files=names, split="train", streaming=True, keep_linebreaks=True
-            )
-        else:
-            rows = datasets.load_dataset(
-                data.dataset, data.subset, split=data.split, streaming=True
-            )
-    except (OSError, ValueError) as error:
-        where = data.dataset or ", ".join(data.files)
-        raise ConfigError(f"[data]: expected a data set in {where!r}, but {error}") from error
-    columns = rows.column_names
-    if columns is not None and column_of(data) not in columns:
-        raise ConfigError(f"data.column: expected one of {columns}, got {data.column!r}")
-    return rows
-
-
-def column_of(data: DataOptions) -> str:
-    """Name the column with the texts, which for files is the library's own."""
-    return "text" if data.files else data.column
-
-
-def all_rows(data: DataOptions) -> Iterator[str]:
-    """Read the rows of the training text once."""
-    if data.corpus:
-        return _play_rows("train")
-    if data.files:
-        return file_rows(find_files(data.files))
-    return (row[data.column] or "" for row in open_dataset(data))
-
-
-def validation_rows(data: DataOptions) -> Iterator[str]:
-    """Read the rows to evaluate on; for the plays, those held out for this."""
-    if data.validation_files:
-        return file_rows(find_files(data.validation_files, "data.validation_files"))
-    return _play_rows("validation")
-
-
-def _play_rows(split: str) -> Iterator[str]:
-    """Read the plays of this book line by line."""
-    from pretrain_lab.corpora.loading import load_shakespeare
-
-    for play in load_shakespeare(split):
-        yield from play.text.splitlines(keepends=True)
 
 
 def row_encoder(tokenizer: AnyTokenizer, data: DataOptions) -> Encode:
@@ -126,8 +36,8 @@ def row_encoder(tokenizer: AnyTokenizer, data: DataOptions) -> Encode:
     return lambda row: torch.cat([tokenizer.encode(row), torch.tensor([eos_id])])
 
 
-def encode_all(rows: Iterable[str], encode: Encode) -> Tensor:
-    """Turn rows into one sequence, int64 (L,).
+def encode_all(rows: Iterable[str], encode: Encode, complaint: Callable[[], str] = str) -> Tensor:
+    """Turn rows into one sequence, int64 (L,); `complaint` says more of a row that cannot be.
 
     Raises:
         ConfigError: No token, or a character that the vocabulary lacks.
@@ -135,21 +45,42 @@ def encode_all(rows: Iterable[str], encode: Encode) -> Tensor:
     try:
         parts = [encode(row) for row in rows]
     except ValueError as error:
-        raise ConfigError(f"[data] and [tokenizer]: {error}") from error
+        raise ConfigError(f"[data] and [tokenizer]: {complaint() or error}") from error
     ids = torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
     if len(ids) == 0:
         raise ConfigError("[data]: expected a text with at least one token, got none")
     return ids
 
 
+def in_chunks(rows: Iterable[str], n_characters: int = 20_000) -> Iterator[str]:
+    """Join rows, so that fewer texts are encoded.
+
+    For vocabularies that are learned here, none of whose tokens crosses a line break, and for text
+    whose rows are lines.
+    """
+    held, n_held = [], 0
+    for row in rows:
+        held.append(row)
+        n_held += len(row)
+        if n_held >= n_characters:
+            yield "".join(held)
+            held, n_held = [], 0
+    if held:
+        yield "".join(held)
+
+
 class RandomWindows:
     """Windows of a text in memory, each at a place that its generator draws."""
 
-    def __init__(self, ids: Tensor, *, window_len: int) -> None:
-        """Keep a text, int64 (L,), which must be as long as a window."""
+    def __init__(self, ids: Tensor, *, window_len: int, where: str = "") -> None:
+        """Keep a text, int64 (L,), which must be as long as a window; `where` it is, for that."""
         if len(ids) < window_len:
+            way_out = f"data.seq_len={max(2, len(ids) // 2)}"
+            if where and len(ids) < 8:
+                way_out = "training.evaluate_every=0"
             raise ConfigError(
                 f"data.seq_len: expected a text of at least {window_len} tokens, got {len(ids)}"
+                f"{where}; more text, or --set {way_out}"
             )
         self.ids, self.window_len = ids, window_len
 

@@ -8,22 +8,22 @@ nothing but the order in which floats are added.
 
 import json
 import math
-import sys
+import time
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
-from tqdm.auto import tqdm
 
 from pretrain.evaluation import eval_mode
+from pretrain.gpt import GPT
 from pretrain.training import History, set_learning_rate
 from pretrain_lab.checkpoints import save_model
-from pretrain_lab.progress import is_interactive
+from pretrain_lab.progress import is_watched
 from pretrain_lab.run_state import (
     CheckpointError,
     RunState,
+    differences,
     gather_state,
     read_state,
     replacing,
@@ -32,38 +32,65 @@ from pretrain_lab.run_state import (
 )
 from pretrain_lab.train.config import Config
 from pretrain_lab.train.data import StreamedWindows
-from pretrain_lab.train.objectives import count_predictions
-from pretrain_lab.train.run import Run, make_model, prepare
+from pretrain_lab.train.interrupts import Interrupts, Stopped
+from pretrain_lab.train.kept import KEPT, keep
+from pretrain_lab.train.log import RunLog, Silent, tell
+from pretrain_lab.train.objectives import OBJECTIVES, count_predictions
+from pretrain_lab.train.run import Run, check_folder, make_model, prepare
 from pretrain_lab.train.seeds import derive_seed
+from pretrain_lab.train.text import announce
+from pretrain_lab.train.words import closing, opening
 
 CHECKPOINT = "checkpoint.safetensors"
 MODEL = "model.safetensors"
 HISTORY = "history.json"
-"""Files in the folder of a run."""
+"""Files in the folder of a run, beside log.csv."""
 HELD = "stream.held"
 """Tokens that were read from a stream and not used up, in a checkpoint."""
+MAY_DIFFER = (
+    "training.n_steps", "training.lr", "training.n_warmup", "training.final_lr", "training.betas",
+    "training.weight_decay", "training.clip_norm", "training.micro_batch_size",
+    "training.evaluate_every", "training.evaluation_batches",
+    "data.validation_files", "validation.sha256",
+)  # fmt: skip
+"""What a resume may change; text, vocabulary, model and objective it may not."""
 
 
 def train(config: Config, *, cpu: bool = False, progress: bool | None = None) -> History:
     """Train as a configuration says, or go on where its checkpoint stands.
 
     Losses of every step and evaluations are the same in every process. `cpu` leaves a GPU alone;
-    `progress` shows a bar, None = where somebody watches.
+    `progress` shows a bar, None = where somebody watches. Ctrl-C and SIGTERM let the step end.
 
     Raises:
         ConfigError: Text, vocabulary, model or processes are not as needed.
         CheckpointError: The checkpoint in the folder is damaged or of another run.
         FloatingPointError: The loss became infinite or NaN.
+        Stopped: A signal came; checkpoint and model are those after the last step.
     """
-    run = prepare(config, cpu=cpu)
-    history = resume(run)
-    run.accelerator.print(_opening(run, len(history.losses)))
-    run.model.train()
-    with _bar(run, len(history.losses), progress) as bar:
-        while (step := len(history.losses)) < config.training.n_steps:
-            history.losses.append(take_step(run, step))
-            _after_step(run, history, bar)
-    finish(run, history)
+    with Interrupts() as interrupts:
+        for note in config.notes:
+            tell(note)
+        check_folder(Path(config.output.folder))
+        announce(config.data)
+        run = prepare(config, cpu=cpu)
+        history, changed = resume(run)
+        for line in [*changed, *opening(run, len(history.losses))]:
+            tell(line)
+        run.model.train()
+        log = _open_log(run, history, progress)
+        try:
+            interrupts.wait = True
+            while (step := len(history.losses)) < config.training.n_steps:
+                start = time.perf_counter()
+                history.losses.append(take_step(run, step))
+                _after_step(run, history, log, time.perf_counter() - start)
+                if run.total(bool(interrupts.came)):
+                    _stop(run, history, interrupts.came or "a signal")
+            interrupts.wait = False
+        finally:
+            log.close()
+        finish(run, history)
     return history
 
 
@@ -113,11 +140,14 @@ def evaluate(run: Run) -> float:
     return run.total(sums) / max(run.total(counts), 1.0)
 
 
-def resume(run: Run) -> History:
+def resume(run: Run) -> tuple[History, list[str]]:
     """Put model, optimiser and stream where the checkpoint stands, if the folder has one.
 
+    Returns:
+        The steps done, and what has changed since, in words.
+
     Raises:
-        CheckpointError: The checkpoint is damaged or of another run.
+        CheckpointError: The checkpoint is damaged, of another run, or beyond the last step.
     """
     path = _file(run, CHECKPOINT)
     n_seen = run.total(float(path.exists()))
@@ -125,17 +155,26 @@ def resume(run: Run) -> History:
         raise CheckpointError(f"expected a folder that all processes share, but some lack {path}")
     if n_seen == 0:
         path.parent.mkdir(parents=True, exist_ok=True)  # now, rather than at the first save
-        return History()
+        return History(), []
+    otherwise = "; or choose another output.folder"
     state = read_state(
-        path, run.settings, generators="derived", otherwise="; or choose another output.folder"
+        path, run.settings, generators="derived", otherwise=otherwise, may_differ=MAY_DIFFER
     )
+    n_steps = run.config.training.n_steps
+    if len(state.history.losses) > n_steps:
+        raise CheckpointError(
+            f"training.n_steps: expected at least the {len(state.history.losses)} steps of the run "
+            f"saved in {path}, got {n_steps}{otherwise}"
+        )
     held = state.tensors.pop(HELD, None)
     restore_state(run.bare_model, run.optimizer.optimizer, state.tensors, path)
     if isinstance(run.text.windows, StreamedWindows):
         if state.place is None or held is None:
             raise CheckpointError(f"expected a place in the stream in {path}, got none")
         run.text.windows.go_to(state.place, held)
-    return state.history
+    found = differences(state.settings, run.settings)
+    changes = [f"{name} {then} -> {now}" for name, (then, now) in found.items() if "." in name]
+    return state.history, [f"changed since the checkpoint: {', '.join(changes)}"] if changes else []
 
 
 def save(run: Run, history: History) -> None:
@@ -148,76 +187,76 @@ def save(run: Run, history: History) -> None:
         write_state(_file(run, CHECKPOINT), state)
 
 
-def finish(run: Run, history: History) -> None:
-    """Write the model and the history, say where they are, and leave the other processes."""
+def save_weights(run: Run, history: History) -> None:
+    """Write the model as it is, in a form that `load_model` reads; the first process does."""
     tensors = gather_state(run.bare_model, run.optimizer.optimizer)
     if run.accelerator.is_main_process:
         model = make_model(run.config, run.text.tokenizer)
         weights = {k: v for k, v in tensors.items() if k.startswith("model.")}
         model.load_state_dict({k.removeprefix("model."): v for k, v in weights.items()})
-        card = {"settings": run.settings, "loss": history.losses[-1]}
+        card = {"settings": run.settings, "steps": len(history.losses), "loss": history.losses[-1]}
         card["evaluations"] = history.evaluations
         save_model(_file(run, MODEL), model, run.text.tokenizer, card)
+
+
+def finish(run: Run, history: History) -> None:
+    """Write the model and the history, say where they are, and leave the other processes."""
+    save_weights(run, history)
+    if run.accelerator.is_main_process:
         with replacing(_file(run, HISTORY)) as part:
             part.write_text(json.dumps(asdict(history)) + "\n", encoding="utf-8")
-        print(_closing(run, history))
+        for line in closing(run, history):
+            tell(line)
     run.accelerator.wait_for_everyone()
     run.accelerator.end_training()
 
 
-def _after_step(run: Run, history: History, bar: Any) -> None:
+def _stop(run: Run, history: History, signal: str) -> None:
+    """Save all that is there, and leave."""
+    save(run, history)
+    save_weights(run, history)
+    run.accelerator.wait_for_everyone()
+    run.accelerator.end_training()
+    done, n_steps = len(history.losses), run.config.training.n_steps
+    raise Stopped(
+        f"stopped by {signal} after step {done} of {n_steps}, and saved in "
+        f"{run.config.output.folder}; the same command goes on from there"
+    )
+
+
+def _after_step(run: Run, history: History, log: RunLog | Silent, seconds: float) -> None:
     """Evaluate, save and tell, where it is time for it."""
     training, output, done = run.config.training, run.config.output, len(history.losses)
     is_last, every = done == training.n_steps, training.evaluate_every
-    text = f"loss {history.losses[-1]:.4f}"
+    held_out = None
     if every and (done % every == 0 or is_last):
-        history.evaluations.append((done, evaluate(run)))
-        text += f", held out {history.evaluations[-1][1]:.4f}"
+        held_out = evaluate(run)
+        history.evaluations.append((done, held_out))
     if isinstance(run.text.windows, StreamedWindows):
         run.text.windows.forget(done * training.batch_size)
     if done % output.checkpoint_every == 0 or is_last:
         save(run, history)
-    bar.update()
-    bar.set_postfix_str(text, refresh=False)
-    if bar.disable and (done % output.log_every == 0 or is_last):
-        run.accelerator.print(f"step {done}/{training.n_steps}: {text}", flush=True)
+    rate = training.optim.rate(done - 1, training.n_steps)
+    log.step(history.losses[-1], rate, seconds, held_out)
 
 
-def _bar(run: Run, done: int, progress: bool | None) -> Any:
-    """Make the bar of the first process; the others get a hidden one."""
-    watched = is_interactive() or sys.stderr.isatty()
-    shown = (watched if progress is None else progress) and run.accelerator.is_main_process
-    n_steps = run.config.training.n_steps
-    return tqdm(total=n_steps, initial=done, disable=not shown, unit="step")
+def _open_log(run: Run, history: History, progress: bool | None) -> RunLog | Silent:
+    """Open the log of the first process, and keep its text for a resume."""
+    if not run.accelerator.is_main_process:
+        return Silent()
+    keep(_file(run, KEPT), run.text.key, run.text.ids)
+    training, is_gpt = run.config.training, OBJECTIVES[run.config.objective.kind].model is GPT
+    return RunLog(
+        Path(run.config.output.folder),
+        history,
+        n_steps=training.n_steps,
+        tokens_per_step=training.batch_size * run.config.data.seq_len,
+        tokens_per_character=run.text.counts.tokens_per_character if is_gpt else 0.0,
+        every=run.config.output.log_every,
+        bar=is_watched() if progress is None else progress,
+    )
 
 
 def _file(run: Run, name: str) -> Path:
     """Name a file of the run."""
     return Path(run.config.output.folder) / name
-
-
-def _opening(run: Run, done: int) -> str:
-    """Say what is about to be trained."""
-    training = run.config.training
-    n_parameters = sum(p.numel() for p in run.bare_model.parameters())
-    start = f"step {done} of {training.n_steps}" if done else f"{training.n_steps} steps"
-    n_processes = run.accelerator.num_processes
-    processes = f"{n_processes} processes" if n_processes > 1 else "one process"
-    size = f"{n_parameters:,} parameters, {run.text.tokenizer.vocab_size:,} ids"
-    windows = f"{training.batch_size} windows of {run.config.data.seq_len} tokens"
-    return (
-        f"{run.config.objective.kind}: {size}; {start}, each of {windows}, "
-        f"by {processes} on {run.accelerator.device.type}"
-    )
-
-
-def _closing(run: Run, history: History) -> str:
-    """Sum up a run and say where its files are."""
-    losses, evaluations = history.losses, history.evaluations
-    lines = [f"loss {losses[0]:.4f} -> {losses[-1]:.4f} nats per predicted token"]
-    if evaluations:
-        lines.append(f"held out {evaluations[-1][1]:.4f} after step {evaluations[-1][0]}")
-    path = _file(run, MODEL)
-    lines.append(f"model: {path} (pretrain_lab.checkpoints.load_model({str(path)!r}))")
-    lines.append(f"losses: {_file(run, HISTORY)}; checkpoint: {_file(run, CHECKPOINT)}")
-    return "\n".join(lines)

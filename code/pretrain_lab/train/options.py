@@ -7,13 +7,26 @@ objective; those of [model] are the fields of `GPTConfig`, `BERTConfig` and `T5C
 """
 
 from dataclasses import fields
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 from pretrain.training import OptimConfig
 
-Texts = Annotated[tuple[str, ...], Field(strict=False)]  # a list in TOML
+
+def _in_a_list(value: Any) -> Any:
+    """Take a single text for a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
+Texts = Annotated[tuple[str, ...], Field(strict=False), BeforeValidator(_in_a_list)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -26,18 +39,33 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _whole(cls, value: Any, info: ValidationInfo) -> Any:
+        """Take 1e3, which is a float in TOML, for 1000 where a whole number is asked for."""
+        kind = cls.model_fields[str(info.field_name)].annotation
+        is_whole = isinstance(value, float) and value.is_integer()
+        return int(value) if is_whole and int in (kind, *get_args(kind)) else value
+
 
 class DataOptions(Options):
     """[data]: the text. Exactly one of corpus, files and dataset says where it is."""
 
     seq_len: int = Field(ge=2, description="tokens in a window")
     corpus: Literal["plays"] | None = Field(None, description='"plays": the plays of this book')
-    files: Texts = Field((), description="text files in UTF-8; * stands for any characters")
+    files: Texts = Field(
+        (), description="text files in UTF-8; * stands for any characters, a folder for its *.txt"
+    )
     dataset: str | None = Field(None, description="for `datasets`: a name on the hub or a folder")
     subset: str | None = Field(None, description="its configuration, for a dataset")
     split: str = Field("train", description="its split, for a dataset")
     column: str = Field("text", description="its column that holds the texts, for a dataset")
     validation_files: Texts = Field((), description="text to evaluate on, as files")
+    hold_out: float = Field(
+        0.05, ge=0, lt=1,
+        description="share of the text, from its end, that is kept to evaluate on and not trained "
+        "on, where no validation_files are given; of a text in memory that is not the plays",
+    )  # fmt: skip
     stream: bool = Field(False, description="read while training, not before it into memory")
     order: Literal["random", "sequential"] | None = Field(
         None, description="windows from anywhere, or one after another; none = as can be"
@@ -53,7 +81,9 @@ class TokenizerOptions(Options):
     )
     vocab_size: int | None = Field(None, ge=1, description="ids, for the two kinds of bpe")
     n_sentinels: int = Field(100, ge=1, description="sentinels, where the objective needs them")
-    sample_size: int = Field(10_000_000, ge=1, description="characters of a stream to learn from")
+    sample_size: int = Field(
+        10_000_000, ge=1, description="characters, from the start, that bpe is learned from"
+    )
 
 
 class ObjectiveOptions(Options):
@@ -79,6 +109,11 @@ class TrainingOptions(Options):
     seed: int = Field(0, ge=0, description="decides weights, windows, corruption and dropout")
     evaluate_every: int = Field(0, ge=0, description="steps between evaluations; 0 = none")
     evaluation_batches: int = Field(4, ge=1, description="batches in an evaluation")
+    init_from: str | None = Field(
+        None,
+        description="weights to start from: the folder of a run, a .safetensors file, a name in "
+        "data/checkpoints, or a Hugging Face folder or id; [model] and [tokenizer] are its own",
+    )
 
     @property
     def optim(self) -> OptimConfig:

@@ -5,46 +5,28 @@
 it.
 """
 
-import hashlib
 import json
 import os
-from collections.abc import Iterable
+import shutil
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from pretrain.objectives import Batch, TextObjective
+from pretrain.objectives import Batch
 from pretrain.training import make_optimizer
 from pretrain_lab.checkpoints import AnyTokenizer, Model
 from pretrain_lab.train.config import Config
-from pretrain_lab.train.data import (
-    ConsecutiveWindows,
-    DatasetRows,
-    RandomWindows,
-    StreamedWindows,
-    Windows,
-    all_rows,
-    encode_all,
-    find_files,
-    row_encoder,
-    validation_rows,
-)
-from pretrain_lab.train.objectives import OBJECTIVES, make_batch, make_objective
-from pretrain_lab.train.options import ConfigError, DataOptions
+from pretrain_lab.train.data import Windows
+from pretrain_lab.train.log import tell
+from pretrain_lab.train.objectives import OBJECTIVES, make_batch
+from pretrain_lab.train.options import ConfigError
 from pretrain_lab.train.seeds import derive_generator, derive_seed, micro_batches
-from pretrain_lab.train.tokenizer import first_characters, make_tokenizer
-
-
-class Text(NamedTuple):
-    """What a run reads, and how."""
-
-    tokenizer: AnyTokenizer
-    objective: TextObjective
-    windows: Windows
-    validation: RandomWindows | None  # of the text held out; None where nothing is evaluated
-    facts: dict[str, Any]  # by which text and vocabulary are known again; JSON values
+from pretrain_lab.train.start import load_start
+from pretrain_lab.train.text import Text, read_text
+from pretrain_lab.train.tokenizer import pad_of
 
 
 @dataclass
@@ -81,7 +63,7 @@ class Run:
         for sample in part:
             generator = derive_generator(self.config.training.seed, *name, sample)
             samples.append((windows.read(first + sample, generator), generator))
-        batch = make_batch(self.text.objective, samples, pad_id=self.text.tokenizer.pad_id)
+        batch = make_batch(self.text.objective, samples, pad_id=pad_of(self.text.tokenizer))
         device = self.accelerator.device
         mask = None if batch.input_mask is None else batch.input_mask.to(device)
         return Batch(batch.inputs.to(device), batch.labels.to(device), mask)
@@ -100,8 +82,8 @@ def prepare(config: Config, *, cpu: bool = False) -> Run:
     Raises:
         ConfigError: The text, the vocabulary, the model or the processes are not as needed.
     """
+    training, folder = config.training, Path(config.output.folder)
     accelerator = _make_accelerator(cpu)
-    training = config.training
     try:
         parts = micro_batches(
             training.batch_size,
@@ -111,26 +93,71 @@ def prepare(config: Config, *, cpu: bool = False) -> Run:
         )
     except ValueError as error:
         raise ConfigError(f"[training]: {error}") from error
-    text = _read_text(config)
+    text = read_text(config)
     model = make_model(config, text.tokenizer)
+    _check_space(folder, model, text)
     settings = {**config.settings(), **text.facts, "precision": accelerator.mixed_precision}
     _check_agreement(accelerator, settings)
     wrapped, optimizer = accelerator.prepare(model, make_optimizer(model, training.optim))
     return Run(config, accelerator, text, wrapped, optimizer, parts, settings)
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be written, and make none yet.
+
+    Raises:
+        ConfigError: It is a file, or it or the folder that it would be made in cannot be written.
+    """
+    nearest = folder
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        raise ConfigError(f"output.folder: expected a folder, but {nearest} is a file")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(f"output.folder: expected a folder to write to, but {nearest} is not one")
+
+
+def _check_space(folder: Path, model: nn.Module, text: Text) -> None:
+    """Refuse a disk that the files of a run do not fit on.
+
+    These are a model, a checkpoint with two moments of every weight, the next one beside it until
+    it takes its place, and the ids of the text.
+    """
+    there = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    weights = 4 * sum(p.numel() for p in model.parameters())
+    ids = 0 if text.key is None or text.ids is None else 4 * len(text.ids.train)
+    nearest = folder
+    while not nearest.exists():
+        nearest = nearest.parent
+    need, free = 7 * weights + ids - there, shutil.disk_usage(nearest).free
+    if need > free:
+        raise ConfigError(
+            f"output.folder: expected {need / 1e6:,.1f} MB of free disk for the files of this run "
+            f"in {folder}, got {free / 1e6:,.1f} MB"
+        )
+
+
 def make_model(config: Config, tokenizer: AnyTokenizer) -> Model:
-    """Make the model of a configuration on the CPU, its weights drawn from the seed.
+    """Make the model of a configuration on the CPU, with random weights or those to start from.
 
     Raises:
         ConfigError: Sizes or names that the model refuses.
     """
     spec = OBJECTIVES[config.objective.kind]
     torch.manual_seed(derive_seed(config.training.seed, "weights"))
+    start = config.training.init_from and load_start(config.training.init_from)[0]
+    if start and start.config.vocab_size != tokenizer.vocab_size:
+        raise ConfigError(
+            f"training.init_from: expected a vocabulary of {start.config.vocab_size} ids, as the "
+            f"model has, got {tokenizer.vocab_size}"
+        )
     try:
-        return spec.model(spec.config(tokenizer.vocab_size, **config.model.model_dump()))
-    except (ValueError, KeyError) as error:
+        model = spec.model(spec.config(tokenizer.vocab_size, **config.model.model_dump()))
+        if start:
+            model.load_state_dict(start.state_dict())
+    except (ValueError, KeyError, RuntimeError) as error:
         raise ConfigError(f"[model]: {error}") from error
+    return model
 
 
 def _make_accelerator(cpu: bool) -> Any:
@@ -140,11 +167,10 @@ def _make_accelerator(cpu: bool) -> Any:
     cpu = cpu or not torch.accelerator.is_available()
     launched = "ACCELERATE_MIXED_PRECISION" in os.environ
     if launched and "MASTER_ADDR" in os.environ and "WORLD_SIZE" not in os.environ:
-        raise ConfigError(
-            "several processes were asked for, but `accelerate launch --cpu` starts one, whatever "
-            "--num_processes says. Take `torchrun --nproc_per_node 2 -m pretrain_lab.train …` or "
-            "`accelerate launch --multi_gpu --num_processes 2 -m pretrain_lab.train …`; both use "
-            "CPUs where there is no GPU"
+        tell(
+            "one process: `accelerate launch --cpu` starts one, whatever --num_processes says; for "
+            "two, take `torchrun --nproc_per_node 2 -m pretrain_lab.train …`, which use CPUs where "
+            "there is no GPU. The losses are the same"
         )
     accelerator = Accelerator(cpu=cpu)
     if accelerator.mixed_precision not in ("no", "bf16"):
@@ -156,46 +182,6 @@ def _make_accelerator(cpu: bool) -> Any:
     if wants_fsdp and kind != "FSDP":
         raise ConfigError(f"FSDP was asked for, but without GPUs accelerate gives {kind}")
     return accelerator
-
-
-def _read_text(config: Config) -> Text:
-    """Make vocabulary, objective and windows."""
-    data, options = config.data, config.tokenizer
-    rows: Iterable[str] = DatasetRows(data) if data.stream else list(all_rows(data))
-    sample = first_characters(rows, options.sample_size) if data.stream else rows
-    with_sentinels = OBJECTIVES[config.objective.kind].needs_sentinels
-    tokenizer = make_tokenizer(options, sample, with_sentinels=with_sentinels)
-    objective = make_objective(config.objective, tokenizer, data.seq_len)
-    windows, facts = _make_windows(data, rows, tokenizer, objective.window_len)
-    facts["tokenizer.sha256"] = _digest(json.dumps(tokenizer.to_dict()).encode())
-    validation = None
-    if config.training.evaluate_every:
-        held_out = encode_all(validation_rows(data), tokenizer.encode)
-        facts["validation.sha256"] = _digest(held_out.numpy().tobytes())
-        validation = RandomWindows(held_out, window_len=objective.window_len)
-    return Text(tokenizer, objective, windows, validation, facts)
-
-
-def _make_windows(
-    data: DataOptions, rows: Iterable[str], tokenizer: AnyTokenizer, window_len: int
-) -> tuple[Windows, dict[str, Any]]:
-    """Make the windows of a text, and note by what the text is known again."""
-    encode = row_encoder(tokenizer, data)
-    sizes: dict[str, Any] = {"seq_len": data.seq_len, "window_len": window_len}
-    facts: dict[str, Any]
-    if data.stream:  # its content is not read yet
-        facts = {"data.file_sizes": [path.stat().st_size for path in find_files(data.files)]}
-        return StreamedWindows(lambda: DatasetRows(data), encode, **sizes), facts
-    ids = encode_all(rows, encode)
-    facts = {"data.sha256": _digest(ids.numpy().tobytes())}
-    if data.order == "sequential":
-        return ConsecutiveWindows(ids, **sizes), facts
-    return RandomWindows(ids, window_len=window_len), facts
-
-
-def _digest(content: bytes) -> str:
-    """Give 16 hexadecimal digits by which a content is known again."""
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _check_agreement(accelerator: Any, settings: dict[str, Any]) -> None:

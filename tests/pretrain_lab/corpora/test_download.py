@@ -4,6 +4,7 @@
 import errno
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -249,6 +250,35 @@ def test_pip_brings_one_wheel(monkeypatch, tmp_path):
 def test_pips_last_words_are_quoted(tmp_path):
     with pytest.raises(SourceError, match=r"expected pip .* one wheel.*ERROR: Invalid req"):
         sources.pip_download("not a requirement", tmp_path)
+
+
+def test_a_python_without_pip_is_told_how_to_get_it(monkeypatch, tmp_path):
+    said = SimpleNamespace(returncode=1, stderr="/x/bin/python: No module named pip\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: said)
+    with pytest.raises(SourceError, match=r"python -m ensurepip, or uv pip install pip; then call"):
+        sources.pip_download("tiny==1.0", tmp_path)
+
+
+def test_a_download_shows_what_has_arrived(tiny, monkeypatch, capsys):
+    works = sources.pip_download
+
+    def slow(requirement, folder):
+        (folder / "unpack").mkdir()
+        (folder / "unpack" / "half").write_bytes(b"x" * 99)
+        threading.Event().wait(0.5)
+        shutil.rmtree(folder / "unpack")
+        return works(requirement, folder)
+
+    monkeypatch.setattr(sources, "pip_download", slow)
+    fetch("tiny")
+    assert capsys.readouterr().err == ""  # nobody watches
+    shutil.rmtree(cache_folder())
+    monkeypatch.setattr(sources, "is_watched", lambda: True)
+    fetch("tiny")
+    shown = capsys.readouterr().err
+    assert "fetching tiny" in shown
+    assert "99.0/" in shown
+    assert "100%" in shown
 
 
 def test_every_listed_source_is_pinned():

@@ -211,7 +211,8 @@ def test_other_settings_or_another_text_are_refused(folder: Path, tmp_path: Path
     other = write_text(tmp_path / "other.txt", seed=5)
     before = {p.name: p.read_bytes() for p in (folder / "causal").iterdir()}
     for changes, message in (
-        ({"training__lr": 2e-2}, r"'training.lr': \(0.01, 0.02\)"),
+        ({"training__seed": 2}, r"'training.seed': \(0, 2\)"),
+        ({"training__n_steps": 9, "training__lr": 1e-3}, "n_steps: expected at least the 12 steps"),
         ({"model__n_heads": 4}, r"'model.n_heads': \(2, 4\)"),
         ({"data__files": [str(other)]}, r"'data.sha256'.*; or choose another output.folder"),
     ):
@@ -234,17 +235,26 @@ def test_a_loss_that_is_not_finite_stops_the_run(
 def test_processes_that_cannot_work_together_are_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They must share a batch equally; and a launcher that starts one, not two, is found out."""
+    """They must share a batch equally."""
     file = write_toml(folder / "one.toml", content(folder, training__batch_size=6))
     with monkeypatch.context() as patch:
         patch.setattr("accelerate.Accelerator.num_processes", 2)
         assert main(["--config", str(file), "--cpu"]) == 2
     assert "divides the 3 micro-batches of a batch" in capsys.readouterr().err
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "no")
-    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
-    monkeypatch.delenv("WORLD_SIZE", raising=False)
-    assert main(["--config", str(file)]) == 2
-    assert "starts one, whatever --num_processes says. Take `torchrun" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_launcher_that_starts_one_process_trains_with_one(folder: Path) -> None:
+    """`accelerate launch --cpu` does, whatever --num_processes says; how to get two is said."""
+    made = content(folder, output__folder=str(folder / "launched"))
+    file = write_toml(folder / "launched.toml", made)
+    done = launch(
+        "accelerate.commands.accelerate_cli", "launch", "--cpu", "--num_processes=2",
+        "--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no",
+        "-m", "pretrain_lab.train", str(file),
+    )  # fmt: skip
+    assert "starts one, whatever --num_processes says; for two, take `torchrun" in done.stdout
+    assert gap(history(folder / "causal"), history(folder / "launched")) == 0
 
 
 def test_only_the_command_imports_accelerate() -> None:

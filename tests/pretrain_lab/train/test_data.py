@@ -16,14 +16,20 @@ from pretrain_lab.train.data import (
     DatasetRows,
     RandomWindows,
     StreamedWindows,
-    all_rows,
     encode_all,
-    file_rows,
-    find_files,
+    in_chunks,
     row_encoder,
 )
+from pretrain_lab.train.files import all_rows, file_rows, find_files, hold_out
 from pretrain_lab.train.options import ConfigError, DataOptions, TokenizerOptions
-from pretrain_lab.train.tokenizer import eos_of, first_characters, make_tokenizer, sentinels_of
+from pretrain_lab.train.tokenizer import (
+    check_unknown,
+    eos_of,
+    first_characters,
+    make_tokenizer,
+    sentinels_of,
+    share_of_unknown,
+)
 
 CHARACTERS = TokenizerOptions(kind="characters", n_sentinels=9)
 
@@ -49,6 +55,42 @@ def test_rows_of_files_are_the_text(folder: Path) -> None:
     assert list(DatasetRows(data(folder, stream=True))) == rows
 
 
+def test_files_are_found_by_pattern_folder_and_home(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a mark of byte order at the start of a file is no text."""
+    expected = [folder / "a.txt", folder / "b.txt"]
+    monkeypatch.setenv("HOME", str(folder))
+    for pattern in (str(folder), str(folder / "*.txt"), "~/*.txt", "~"):
+        assert find_files([pattern]) == expected
+    (folder / "bom.txt").write_bytes(b"\xef\xbb\xbfab\n")
+    marked = data(folder, files=(str(folder / "bom.txt"),), stream=True)
+    assert list(all_rows(marked)) == list(DatasetRows(marked)) == ["ab\n"]
+
+
+def test_what_is_held_out_is_the_end_of_the_text() -> None:
+    """Whole rows where that comes near the share, and no character on both sides."""
+    rows = [f"line {n}\n" for n in range(10, 110)]
+    for text, share in ((rows, 0.05), (["x" * 1000], 0.05), (rows, 0.5), (["ab\n"], 0.05)):
+        kept, held = hold_out(text, share)
+        assert "".join(kept + held) == "".join(text)
+        wanted = share * sum(map(len, text))
+        assert abs(sum(map(len, held)) - wanted) <= max(1, wanted / 2)
+    assert hold_out(rows, 0.05) == (rows[:96], rows[96:])
+    assert hold_out(rows, 0.0) == (rows, [])
+
+
+def test_chunks_of_lines_give_the_same_ids(folder: Path) -> None:
+    """For a vocabulary that is learned here, none of whose tokens crosses a line break."""
+    rows = list(all_rows(data(folder)))
+    options = TokenizerOptions(kind="byte-bpe", vocab_size=280)
+    tokenizer = make_tokenizer(options, rows, with_sentinels=False)
+    chunks = list(in_chunks(rows, 30))
+    assert "".join(chunks) == "".join(rows)
+    assert 1 < len(chunks) < len(rows)
+    assert torch.equal(encode_all(chunks, tokenizer.encode), encode_all(rows, tokenizer.encode))
+
+
 def test_rows_of_a_data_set_get_an_end(tmp_path: Path) -> None:
     """The vocabulary's end of text, or a line break; read from a folder of JSON lines."""
     rows = [{"title": "x", "body": text} for text in ("ab", None, "ba b")]
@@ -70,7 +112,15 @@ def test_rows_of_a_data_set_get_an_end(tmp_path: Path) -> None:
     ("refused", "message"),
     [
         (lambda f: find_files([str(f / "no.*")]), r"data.files: expected files, got .*no\.\*"),
-        (lambda f: list(file_rows([f / "c.bin"])), r"expected UTF-8 in .*c\.bin"),
+        (lambda f: find_files([str(f / "empty" / "none")]), "expected files, got .*none"),
+        (lambda f: find_files([str(f / "images")]), r"the folder holds no \*\.txt, so name .*/\*"),
+        (lambda f: list(file_rows([f / "c.bin"])), r"expected UTF-8 in .*iconv -f utf-16 -t utf-8"),
+        (
+            lambda f: list(file_rows([f / "l1.txt"])),
+            r"iconv -f latin1 -t utf-8 .*l1.txt > .*l1-utf",
+        ),
+        (lambda f: list(file_rows([f / "x.exe"])), "x.exe holds zero bytes: it is a binary file"),
+        (lambda f: list(file_rows([f / "z.txt"])), "expected text, but .*z.txt holds zero bytes"),
         (
             lambda f: DatasetRows(DataOptions(seq_len=8, dataset=str(f / "none"), stream=True)),
             r"\[data\]: expected a data set in .*none",
@@ -96,6 +146,10 @@ def test_texts_that_cannot_be_read_are_refused(
 ) -> None:
     """With the pattern, the file or the character in the message."""
     (folder / "c.bin").write_bytes(b"\xff\xfe")
+    (folder / "l1.txt").write_bytes("na\u00efve".encode("latin1"))
+    (folder / "x.exe").write_bytes(b"\x7fELF\0\xff")
+    (folder / "z.txt").write_bytes(b"ab\0")
+    (folder / "images").mkdir()
     (folder / "empty").mkdir()
     (folder / "empty" / "a.txt").write_text("")
     with pytest.raises(ConfigError, match=message):
@@ -116,6 +170,32 @@ def test_learned_vocabularies_have_what_span_corruption_needs(folder: Path, kind
     text = "".join(rows)
     assert one.decode(one.encode(text)) == text
     assert sentinels_of(make_tokenizer(options, rows, with_sentinels=False)) == ()
+
+
+def test_a_short_text_gives_fewer_ids_than_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And it is said how many; BPE learns from the first characters alone."""
+    rows = list(all_rows(data(folder)))
+    options = TokenizerOptions(kind="byte-bpe", vocab_size=5000, sample_size=20)
+    tokenizer = make_tokenizer(options, rows, with_sentinels=False)
+    said = capsys.readouterr().out
+    assert f"the text gives {tokenizer.vocab_size} tokens, fewer than the 5,000" in said
+    assert "learning 5,000 tokens (byte-bpe) from " in said
+    assert 262 <= tokenizer.vocab_size < 300
+
+
+def test_unknown_tokens_are_counted_and_refused() -> None:
+    """Above one in a hundred, with the vocabulary that can write everything."""
+    options = TokenizerOptions(kind="file", path="plays_bpe")
+    tokenizer = make_tokenizer(options, [], with_sentinels=False)
+    share = share_of_unknown(tokenizer.encode("café " * 3), tokenizer)
+    assert 0.1 < share < 0.9
+    assert share_of_unknown(tokenizer.encode("cafe"), tokenizer) == 0
+    assert share_of_unknown(torch.tensor([2, 3]), CharTokenizer("ab")) == 0
+    check_unknown(0.01, options)
+    with pytest.raises(ConfigError, match=r'2.0 % of .* "plays_bpe" .*kind=byte-bpe'):
+        check_unknown(0.02, options)
 
 
 def test_the_first_rows_of_a_stream() -> None:

@@ -2,7 +2,7 @@
 """Train a small BERT on the characters of a text, then let it fill gaps.
 
     python bert.py plays.txt
-    python bert.py plays.txt --steps 5000 --seed 1
+    python bert.py plays.txt --steps 5000 --prompt "My l_rd, I _ave not" --save bert.pt
 
 Chapter 5 of the book explains it.
 """
@@ -13,11 +13,11 @@ import torch
 from torch import Generator
 
 from pretrain import BERT, BERTConfig, MaskedLM, OptimConfig, Sampling, fit, mask_predict
-from tools.editions.mains.shared import Characters, PrintLoss, read_options
+from tools.editions.mains.shared import Characters, PrintLoss, read_options, save_model
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train on nine tenths of a text, then fill gaps in ten pieces of the rest."""
+    """Train on nine tenths of a text, then fill gaps in a prompt, or ten pieces of the rest."""
     options = read_options(arguments, n_steps=2000)
     characters = Characters(options.text, special=["_"])  # stands for [MASK]
     train, unseen = characters.encode(options.text).tensor_split([len(options.text) * 9 // 10])
@@ -35,9 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     whole = unseen[: 10 * 32].view(10, 32)
     gaps = whole.clone()
     gaps[:, 4::9] = mask_id  # four gaps in each
+    if options.prompt:
+        whole = gaps = characters.encode(options.prompt, mask_id)[None, -32:]
     filled = mask_predict(model, gaps, 4, Sampling(greedy=True), mask_id=mask_id)
     for texts in zip(gaps, filled, whole, strict=True):
         characters.show(*texts)
+    save_model(options.save, model, characters)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """Train a small GPT on the characters of a text, then let it write.
 
     python gpt.py plays.txt
-    python gpt.py plays.txt --steps 5000 --seed 1
+    python gpt.py plays.txt --steps 5000 --prompt "ROMEO:" --save gpt.pt
 
 Chapter 4 of the book explains it.
 """
@@ -13,11 +13,11 @@ import torch
 from torch import Generator
 
 from pretrain import GPT, CausalLM, GPTConfig, OptimConfig, Sampling, fit, generate
-from tools.editions.mains.shared import Characters, PrintLoss, read_options
+from tools.editions.mains.shared import Characters, PrintLoss, read_options, save_model
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train on a text, then continue its first 64 characters by 500 of GPT's own."""
+    """Train on a text, then continue a prompt, or its first 64 characters, by 500 of GPT's own."""
     options = read_options(arguments, n_steps=2000)
     characters = Characters(options.text)
     ids = characters.encode(options.text)
@@ -32,8 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fit(model, objective, optim, n_steps=options.steps, generator=generator, hooks=[PrintLoss()])
 
     choose = Sampling(generator, temperature=0.8)
-    written = generate(model, ids[None, :64], 500, choose)
+    prompt = characters.encode(options.prompt or options.text[:64])[-64:]
+    written = generate(model, prompt[None], 500, choose)
     print(f"\n{characters.decode(written[0])}")
+    save_model(options.save, model, characters)
 
 
 if __name__ == "__main__":
