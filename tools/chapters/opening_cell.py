@@ -27,7 +27,10 @@ _SOURCE = '''\
 import importlib.util
 
 
-def _bring_package(address={address}, wanted={wanted}):
+def _bring_package(
+    address={address},
+    wanted={wanted},
+):
     """Bring the book, unless this notebook lies in it, and install what is missing."""
     import os
     import runpy
@@ -40,29 +43,35 @@ def _bring_package(address={address}, wanted={wanted}):
             return [f"Stopped: {{self}}"]  # one line instead of a traceback
 
     here, script = Path.cwd(), Path("tools/chapters/bring_package.py")
-    roots = [p for p in (here, *here.parents, here / "book") if (p / script).is_file()]
+    places = (here, *here.parents, here / "book")
+    roots = [p for p in places if (p / script).is_file()]
     if not roots:
         book, fresh = here / "book", here / "book.part"
         if book.exists():
-            raise Stopped(f"{{book}} is not the book. Rename it, then run this cell again")
+            raise Stopped(
+                f"{{book}} is not the book. Rename it, then run this cell again"
+            )
         try:
-            address = os.environ.get("BOOK_REPOSITORY_URL") or address or input(f"{{wanted}}: ")
+            address = os.environ.get("BOOK_REPOSITORY_URL") or address
+            address = (address or input(f"{{wanted}}: ")).strip()
         except (EOFError, RuntimeError):  # nobody can be asked
             address = ""
-        if not address.strip():
-            raise Stopped(f"no address. {{wanted}} goes into this cell, after address=")
+        if not address:
+            raise Stopped(
+                f"no address. {{wanted}} goes into this cell, after address="
+            )
         if not shutil.which("git"):
             raise Stopped("git is missing. Install it, then run this cell again")
-        print(f"Bringing the book from {{address.strip()}}", flush=True)
+        print(f"Bringing the book from {{address}}", flush=True)
         shutil.rmtree(fresh, ignore_errors=True)
-        clone = ["git", "clone", "--quiet", "--depth", "1", "--", address.strip(), str(fresh)]
+        clone = [*"git clone --quiet --depth 1 --".split(), address, str(fresh)]
         silent = {{**os.environ, "GIT_TERMINAL_PROMPT": "0"}}
         done = subprocess.run(clone, capture_output=True, text=True, env=silent)
         if done.returncode:
             said = (done.stderr.strip() or "nothing").splitlines()[-1]
             raise Stopped(f"check the address and the network; git says: {{said}}")
         if not (fresh / script).is_file():
-            raise Stopped(f"{{address.strip()}} is not the book: it has no {{script}}")
+            raise Stopped(f"{{address}} is not the book: it has no {{script}}")
         fresh.rename(book)
         roots = [book]
     runpy.run_path(str(roots[0] / script))["bring"](roots[0])
