@@ -64,7 +64,8 @@ def _bring_package(
             raise Stopped("git is missing. Install it, then run this cell again")
         print(f"Bringing the book from {{address}}", flush=True)
         shutil.rmtree(fresh, ignore_errors=True)
-        clone = [*"git clone --quiet --depth 1 --".split(), address, str(fresh)]
+        clone = ["git", "clone", "--quiet", "--depth", "1", "--", address]
+        clone += [str(fresh)]
         silent = {{**os.environ, "GIT_TERMINAL_PROMPT": "0"}}
         done = subprocess.run(clone, capture_output=True, text=True, env=silent)
         if done.returncode:
