@@ -37,7 +37,7 @@ STORED := tests/browser tests/pages tests/chapters tests/repository tests/benchm
 stage = @echo "$(1)"; start=$$(date +%s); $(2) && echo "$(1): $$(($$(date +%s) - start)) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup notebooks lab sync run lint check test nightly book pages student key print slides offline bench lock clean audit
+.PHONY: help setup notebooks lab sync run lint check test nightly book student key print slides offline bench lock clean audit
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -92,6 +92,7 @@ book: setup ## build the pages, strictly; open _build/html/index.html
 	@echo "book: open file://$(CURDIR)/_build/html/index.html"
 
 # The pages, built only when what they are made of has changed since the last build.
+.PHONY: pages
 pages: setup
 	@$(FRESH) || { echo "pages: building them first; any warning is an error"; $(BOOK); }
 

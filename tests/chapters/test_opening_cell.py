@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -115,16 +116,20 @@ class TestPlace:
 
 
 @pytest.fixture
-def run_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+def run_cell(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], str]:
     """Run the opening cell in an empty folder where the package is not known; return its words."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     monkeypatch.delenv("BOOK_REPOSITORY_URL", raising=False)
+    script = tmp_path_factory.mktemp("cell") / "cell.py"
 
     def run(address: str = "", wanted: str = opening_cell.BOOK) -> str:
         """Return what a notebook shows: the lines of the error, or nothing."""
+        script.write_text(opening_cell.opening_cell(address, wanted).source, encoding="utf-8")
         try:
-            exec(opening_cell.opening_cell(address, wanted).source, {"__name__": "__main__"})
+            runpy.run_path(str(script))
         except Exception as error:
             lines = error._render_traceback_()
             assert len(lines) == 1, lines
