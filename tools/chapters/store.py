@@ -35,7 +35,9 @@ TWIN_FORMAT = {
     "notebook_metadata_filter": "-all",
     "cell_metadata_filter": "all",
 }
-NOTEBOOK_METADATA = {  # as JupyterLab writes it, so that opening a notebook does not change it
+NOTEBOOK_METADATA: dict[
+    str, dict[str, Any]
+] = {  # as JupyterLab writes it, so that opening a notebook does not change it
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {
         "codemirror_mode": {"name": "ipython", "version": 3},

@@ -214,8 +214,8 @@ def _block(block: Block, stored: Chapters) -> str:
         chapter, _, words = text.partition(" ")
         if kind == "output":
             first, _, rest = words.partition(" ")
-            n_rows, words = (int(first), rest) if first.isdigit() else (None, words)
-            table = stored.output(chapter, words, n_rows)
+            shown_rows = int(first) if first.isdigit() else None
+            table = stored.output(chapter, words if shown_rows is None else rest, shown_rows)
             bare = re.sub(r"<style.*?</style>|<[^>]+>", " ", table, flags=re.S)
             return _stored(table, layout.table_size(bare))
         formatter = HtmlFormatter(noclasses=True, style="xcode")
