@@ -20,7 +20,7 @@ from experiments.ch08_labels.method_table import ARMS
 from experiments.ch08_labels.method_table import Plan as LabelPlan
 from experiments.ch08_labels.ner import methods as name_methods
 from experiments.ch08_labels.plays import methods as pair_methods
-from experiments.ch09_finetuning import methods
+from experiments.ch09_finetuning import curves, methods
 from experiments.ch13_scaling import runs
 from experiments.ch13_scaling.plan import Cell, Plan
 from experiments.common import early_stopping
@@ -215,6 +215,14 @@ def test_fine_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
         len(expected),
     )
     assert found == pytest.approx(expected, abs=5e-3)
+
+
+def test_fine_tuning_curves() -> None:
+    """Chapter 9: the Trainer's first logged loss, within the warm-up, and the loss before it."""
+    expected = record("fine_tuning_curves")["curves"]["pre-trained"]
+    found = curves.run("pre-trained", n_steps=curves.MEAN_OF)
+    assert found["loss"][0] == pytest.approx(expected["loss"][0], abs=5e-3)
+    assert found["validation_loss"][0] == pytest.approx(expected["validation_loss"][0], abs=5e-3)
 
 
 def test_scaling() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 9: best words, a fair start, a continuation's price, two sizes, a gap.
+"""Checkers of chapter 9: best words, a fair start, a continuation, two sizes, a probe, tags.
 
 Its exercises run on whatever model answers to a name. They are asked for what holds for all.
 """
@@ -37,6 +37,17 @@ BASE_SHAPE, LARGE_SHAPE, WITH_TABLES = (12, 768), (24, 1024), 335 / 110
 """Layers and widths; BERT-Large's weights by BERT-Base's, embeddings included, rounded."""
 PUBLISHED, GAP, GAP_ENDS = (0.935, 0.949), 4.2, (0.7, 7.8)
 """Shares right on SST-2; points between probe and full tuning in the record, and the interval."""
+STATES = (
+    ([[0, 0], [0, 1], [5, 5], [5, 6]], [0, 0, 1, 1], [[0, 2], [6, 6], [4, 5], [1, 0]]),
+    ([[4, 1, 0], [5, 0, 1], [-4, 1, 0], [-5, 0, 1]], [0, 0, 1, 1], [[6, 1, 1], [-3, 0, 0]]),
+)
+"""Frozen states, their classes, and new states; any linear classifier tells them apart."""
+TOKENS = (
+    ([None, 0, 1, 1, 2, None], [0, 1, 2]),
+    ([None, 0, 0, 0, 1, 2, 2, None], [2, 0, 1]),
+)
+"""Word of each token; tag of each word."""
+N_MARKED, N_NAMES, N_RIGHT = 5, 4, 3
 READINGS_OF_A_GAP = ("already readable", "not there", "cannot tell")
 
 
@@ -218,7 +229,24 @@ def sizes() -> Checker:
 
 
 def gap() -> Checker:
-    """Read the gap between a probe and full tuning."""
+    """Check a linear probe, and read the gap between one and full tuning."""
+
+    def nearest(states: Any, labels: Any, new: Any) -> Any:
+        """Give the class whose mean state is nearer, which is linear."""
+        x, y, z = (np.asarray(value, dtype=float) for value in (states, labels, new))
+        far = [((z - x[y == label].mean(axis=0)) ** 2).sum(axis=1) for label in (0, 1)]
+        return (far[1] < far[0]).astype(float)
+
+    probe = Part(
+        Function("probe(states, labels, new_states)", STATES, Numbers((None,), "classes")),
+        acts_like(nearest, STATES),
+        (
+            _as(STATES, lambda x, y, z: 1 - nearest(x, y, z), "the two classes are turned round."),
+            _as(STATES, lambda x, y, z: np.zeros(len(z)), "one class for all: fit on the states."),
+            _as(STATES, lambda x, y, z: nearest(x, y, x), "predict the new states, not the old."),
+        ),
+        "fit a linear classifier on states and labels, then predict the new states.",
+    )
     measured = Part(
         Number("points"),
         near(GAP, rel=0, abs_=0.06),
@@ -250,9 +278,53 @@ def gap() -> Checker:
         ),
         "use the names given.",
     )
-    parts = {"gap": measured, "zero": none, "twenty": wide, "moved by": moves}
+    parts = {"probe": probe, "gap": measured, "zero": none, "twenty": wide, "moved by": moves}
     explanation = "The gap belongs to backbone, probe and labels together."
     return Checker("ex-ftn-gap", "extension", parts, explanation)
+
+
+def tags() -> Checker:
+    """Check the alignment of tags with tokens, and an F1 of names."""
+
+    def first(word_ids: Any, tags: Any, rest: int = -100, last: bool = False) -> list[int]:
+        """Give a word's tag to its first token, or to its last, and `rest` to the others."""
+        beside = [*word_ids[1:], None] if last else [None, *word_ids[:-1]]
+        pairs = zip(word_ids, beside, strict=True)
+        return [rest if word is None or word == other else tags[word] for word, other in pairs]
+
+    def every(word_ids: Any, tags: Any) -> list[int]:
+        """Give a word's tag to all of its tokens."""
+        return [-100 if word is None else tags[word] for word in word_ids]
+
+    aligned = Part(
+        Function("align(word_ids, tags)", TOKENS, Numbers((None,), "labels")),
+        acts_like(first, TOKENS),
+        (
+            _as(TOKENS, every, "only a word's first token gets its tag."),
+            _as(TOKENS, lambda w, t: first(w, t, 0), "0 is a tag; what the loss skips is −100."),
+            _as(TOKENS, lambda w, t: first(w, t, last=True), "that is a word's last token."),
+            _as(
+                TOKENS,
+                lambda w, t: [*t, *[-100] * (len(w) - len(t))],
+                "labels belong to words; where does each word begin?",
+            ),
+        ),
+        "a label for each token: compare its word with that of the token before.",
+    )
+    right = 2 * N_RIGHT / (N_MARKED + N_NAMES)
+    score = Part(
+        Number("F1"),
+        near(right, rel=0.002),
+        (
+            Mistake(near(N_RIGHT / N_MARKED), "that is the precision."),
+            Mistake(near(N_RIGHT / N_NAMES), "that is the recall."),
+            Mistake(near(2 * 4 / 9, rel=0.005), "half a name counts as a wrong one."),
+            percent_for_share(right, rel=0.01),
+        ),
+        "2 · right / (marked + names).",
+    )
+    explanation = "Labels belong to words, tokens carry them, and whole names are counted."
+    return Checker("ex-ftn-tags", "experiment", {"align": aligned, "f1": score}, explanation)
 
 
 def _as(cases: tuple[Any, ...], function: Callable[..., Any], hint: str) -> Mistake:
@@ -266,4 +338,5 @@ CHECKERS = {
     "ex-ftn-generate": continuation,
     "ex-ftn-large": sizes,
     "ex-ftn-gap": gap,
+    "ex-ftn-tags": tags,
 }

@@ -35,11 +35,28 @@ def weights(n_layers, width):
     return n_layers * (attention + feed_forward + norms)
 
 
+def probe(states, labels, new_states):
+    """Let the nearest of the known states decide."""
+    found = []
+    for new in new_states:
+        far = [sum((a - b) ** 2 for a, b in zip(new, old, strict=True)) for old in states]
+        found.append(labels[far.index(min(far))])
+    return found
+
+
+def align(word_ids, tags):
+    """Give out each tag once."""
+    left = dict(enumerate(tags))
+    return [left.pop(word, -100) for word in word_ids]
+
+
 BLANKS = {"best": five_best, "shows": ["grammar", "knowledge", "neither"]}
 IMDB = {"start": [0.70, 0.66], "passes": 3, "texts": 2020, "rival": "larger class"}
 GENERATE = {"positive": positive, "operations": operations, "labels": 0, "depends": "wording"}
 LARGE = {"weights": weights, "ratio": 3.554, "errors": 14 / 65, "decided": "no"}
+TAGS = {"align": align, "f1": 2 / 3}
 GAP = {
+    "probe": probe,
     "gap": 74.867 - 70.7,
     "zero": "already readable",
     "twenty": "cannot tell",
@@ -126,6 +143,10 @@ PLANTED = {
     "ex-ftn-gap": Planted(
         GAP,
         (
+            (but(GAP, probe=lambda x, y, z: [1 - c for c in probe(x, y, z)]), "turned round"),
+            (but(GAP, probe=lambda x, y, z: [0] * len(z)), "one class for all"),
+            (but(GAP, probe=lambda x, y, z: probe(x, y, x)), "not the old"),
+            (but(GAP, probe=lambda x, y, z: [0.5] * len(z)), "fit a linear classifier"),
             (but(GAP, gap=-4.17), "subtract the probe"),
             (but(GAP, gap=0.0417), "multiply it by 100"),
             (but(GAP, gap=7.8), "end of the interval"),
@@ -139,5 +160,24 @@ PLANTED = {
             (but(GAP, moved_by=["probe", "labels", "weather"]), "names given"),
         ),
         (but(GAP, gap=4.2),),
+    ),
+    "ex-ftn-tags": Planted(
+        TAGS,
+        (
+            (
+                but(TAGS, align=lambda w, t: [-100 if i is None else t[i] for i in w]),
+                "only a word's first",
+            ),
+            (but(TAGS, align=lambda w, t: [max(x, 0) for x in align(w, t)]), "0 is a tag"),
+            (but(TAGS, align=lambda w, t: align(w[::-1], t)[::-1]), "last token"),
+            (but(TAGS, align=lambda w, t: [*t, *[-100] * (len(w) - len(t))]), "belong to words"),
+            (but(TAGS, align=lambda w, t: [-100] * len(w)), "a label for each token"),
+            (but(TAGS, f1=0.6), "precision"),
+            (but(TAGS, f1=0.75), "recall"),
+            (but(TAGS, f1=8 / 9), "half a name"),
+            (but(TAGS, f1=66.7), "percentage"),
+            (but(TAGS, f1=0.5), "marked + names"),
+        ),
+        (but(TAGS, f1=0.667),),
     ),
 }

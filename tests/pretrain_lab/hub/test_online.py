@@ -12,7 +12,7 @@ from tiny_hub import BASE, GPT2, LARGE, lay_out, run
 
 from pretrain_lab.paths import ROOT
 
-TWIN = ROOT / "chapters" / "_text" / "09_fine_tuning.md"
+TWIN = ROOT / "chapters" / "_text" / "09_fine_tuning_exercises.md"
 EXERCISES = ("ex-ftn-blanks", "ex-ftn-imdb", "ex-ftn-generate", "ex-ftn-large")
 CELL = re.compile(r"```\{code-cell\} python\n(?:---\n.*?\n---\n|:tags:.*?\n)?(.*?)```", re.DOTALL)
 REFUSE = """
@@ -29,9 +29,10 @@ def cells(text: str) -> list[str]:
 
 
 def page_code() -> str:
-    """Join the setup of the chapter, records left out, and the solutions of the exercises."""
+    """Join the setup of the page, records and states left out, and the solutions."""
     text = TWIN.read_text()
-    code = [c for c in cells(text[: text.index("(sec-ftn-step)=")]) if "data_file(" not in c]
+    setup = cells(text[: text.index(":::{exercise}")])
+    code = [c for c in setup if not ("data_file(" in c or "with_states(" in c)]
     for name in EXERCISES:
         solution = text.split(f":::{{solution-start}} {name}\n")[1].split(":::{solution-end}")[0]
         found = cells(solution)
