@@ -45,7 +45,7 @@ def embed(texts: Sequence[str], encoder: Any, tokenizer: Any, batch_size: int = 
 
 def bm25(texts: Sequence[str]) -> Scores:
     """Count the words of all texts, and score a query by rare words that it shares with each."""
-    counter = CountVectorizer(token_pattern=r"[A-Za-z']+")
+    counter = CountVectorizer(token_pattern=r"[\w']+")
     counts = counter.fit_transform(texts).tocsc().astype(np.float64)  # (texts, words)
     lengths = np.asarray(counts.sum(axis=1)).ravel()
     longer = K1 * (1 - B + B * lengths / lengths.mean())
