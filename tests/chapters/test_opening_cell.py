@@ -227,17 +227,17 @@ class TestBringing:
 
 class TestMessages:
     def test_what_was_replaced_is_said(self):
-        before = {"a": "1", "tokenizers": "0.21.4", "pytest": "8.0"}
+        before = {"a": "1", "never-loaded": "0.21.4", "pytest": "8.0"}
         after = {
             "a": "1",
-            "tokenizers": "0.23.1",
+            "never-loaded": "0.23.1",
             "pytest": "9.2",
             "peft": "1",
             "pretrain-book": "1",
         }
         assert bring_package.changes(before, after) == [
             "The book's package is installed, with 1 more.",
-            "Replaced: pytest 8.0 → 9.2, tokenizers 0.21.4 → 0.23.1.",
+            "Replaced: never-loaded 0.21.4 → 0.23.1, pytest 8.0 → 9.2.",
             "Restart the kernel before you go on: it has loaded pytest.",
         ]
         assert len(bring_package.changes(after, after)) == 1
