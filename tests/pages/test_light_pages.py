@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Pages load what they use, nothing in them moves, and the icons they show are there."""
 
+import base64
 import gzip
 import re
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -71,6 +73,9 @@ def test_pictures_get_the_size_of_their_file(tmp_path: Path):
     own = '<img src="../_images/a.png" width="7">'
     assert sized(own, files) == own
     assert sized('<img src="other.png">', files) == '<img src="other.png">'
+    inline = base64.b64encode((tmp_path / "a.png").read_bytes()).decode()
+    picture = f'<img src="data:image/png;base64,{inline}">'
+    assert sized(picture, files) == picture.replace(">", ' width="40" height="30" >')
 
 
 def test_icons_are_named_in_two_ways():
@@ -97,7 +102,9 @@ class TestBuiltPages:
             page = pages.parsed(html / name)
             pictures = page.select("article img")
             for position, picture in enumerate(pictures):
-                with Image.open(html / "chapters" / str(picture["src"])) as file:
+                place, inline, data = str(picture["src"]).partition("data:image/png;base64,")
+                found = BytesIO(base64.b64decode(data)) if inline else html / "chapters" / place
+                with Image.open(found) as file:
                     assert (int(picture["width"]), int(picture["height"])) == file.size, name
                 assert (picture.get("loading") == "lazy") == (position > 0), name
             n_pictures += len(pictures) + len(page.select("article figure svg"))

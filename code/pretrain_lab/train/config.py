@@ -11,8 +11,8 @@ from typing import Any, Self, get_type_hints
 from pydantic import Field, PrivateAttr, ValidationError, create_model, model_validator
 
 from pretrain_lab.train import options
-from pretrain_lab.train.hints import KINDS, meant_by, unknown_option, unknown_section
-from pretrain_lab.train.objectives import OBJECTIVES
+from pretrain_lab.train.hints import meant_by, unknown_option, unknown_section
+from pretrain_lab.train.objectives import DEFAULT_KIND, KINDS, OBJECTIVES
 from pretrain_lab.train.options import ConfigError, Options, allowed
 from pretrain_lab.train.start import load_start
 
@@ -111,7 +111,7 @@ def _override(content: dict[str, Any], override: str) -> str:
     name, sign, text = override.partition("=")
     section, dot, key = name.strip().partition(".")
     if not (sign and dot and key and isinstance(content.setdefault(section, {}), dict)):
-        kind = content.get("objective", {}).get("kind", "causal")
+        kind = content.get("objective", {}).get("kind", DEFAULT_KIND)
         known = {k: list(s.model_fields) for k, s in _sections(KINDS.get(kind, kind)).items()}
         meant = meant_by(name.strip(), known) if not dot else None
         hint = f"; did you mean {meant}={text}?" if meant else ""
@@ -209,7 +209,7 @@ def _started(
 
 def _sections(kind: str) -> dict[str, type[Options]]:
     """Give the sections of a configuration whose objective is of this kind."""
-    spec = OBJECTIVES.get(kind, OBJECTIVES["causal"])
+    spec = OBJECTIVES.get(kind, OBJECTIVES[DEFAULT_KIND])
     common: dict[str, Any] = {k: field.annotation for k, field in Config.model_fields.items()}
     return {**common, "model": model_options(spec.config), "objective": spec.options}
 

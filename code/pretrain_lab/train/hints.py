@@ -4,12 +4,6 @@
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-KINDS = {
-    "gpt": "causal", "clm": "causal", "causal_lm": "causal", "bert": "masked", "mlm": "masked",
-    "masked_lm": "masked", "t5": "spans", "span": "spans", "span_corruption": "spans",
-    "prefix_lm": "prefix", "prefixlm": "prefix",
-}  # fmt: skip
-"""Other names of the objectives, which are taken for them."""
 _SAME = {
     "training.lr": ("lr", "learning_rate", "max_lr"),
     "training.n_steps": ("steps", "max_steps", "num_steps", "max_iters", "epochs", "n_epochs",

@@ -122,15 +122,32 @@ class ObjectiveSpec(NamedTuple):
     """Makes it of its options, a vocabulary and the length of its windows; a ValueError says that
     they do not fit together."""
     needs_sentinels: bool = False  # whether a vocabulary that is learned for it gets sentinels
+    gap: str = ""  # what stands for missing text in a prompt
+    aliases: tuple[str, ...] = ()  # other names of its kind, which are taken for it
 
 
 OBJECTIVES: dict[str, ObjectiveSpec] = {
-    "causal": ObjectiveSpec(CausalOptions, GPT, GPTConfig, _causal),
-    "masked": ObjectiveSpec(MaskedOptions, BERT, BERTConfig, _masked),
-    "spans": ObjectiveSpec(SpansOptions, T5, T5Config, _spans, needs_sentinels=True),
-    "prefix": ObjectiveSpec(PrefixOptions, GPT, GPTConfig, _prefix),
-}
+    "causal": ObjectiveSpec(
+        CausalOptions, GPT, GPTConfig, _causal, aliases=("gpt", "clm", "causal_lm")
+    ),
+    "masked": ObjectiveSpec(
+        MaskedOptions, BERT, BERTConfig, _masked, gap="[MASK]", aliases=("bert", "mlm", "masked_lm")
+    ),
+    "spans": ObjectiveSpec(
+        SpansOptions, T5, T5Config, _spans, needs_sentinels=True, gap="<extra_id_0>",
+        aliases=("t5", "span", "span_corruption"),
+    ),
+    "prefix": ObjectiveSpec(
+        PrefixOptions, GPT, GPTConfig, _prefix, aliases=("prefix_lm", "prefixlm")
+    ),
+}  # fmt: skip
 """Every objective by its kind in [objective]."""
+
+KINDS = {alias: kind for kind, spec in OBJECTIVES.items() for alias in spec.aliases}
+"""Other names of the objectives -> ours."""
+
+DEFAULT_KIND = "causal"
+"""Whose options are shown for a configuration whose own kind is missing or unknown."""
 
 
 def make_objective(

@@ -6,7 +6,6 @@ import shlex
 from pretrain.training import History
 from pretrain_lab.train.objectives import OBJECTIVES
 from pretrain_lab.train.run import Run
-from pretrain_lab.train.tokenizer import sentinels_of
 
 
 def opening(run: Run, done: int) -> list[str]:
@@ -52,15 +51,12 @@ def closing(run: Run, history: History) -> list[str]:
 
 def _prompt(run: Run) -> str:
     """Take a beginning from the text itself, with a gap where the model fills gaps."""
-    tokenizer, ids, kind = run.text.tokenizer, run.text.ids, run.config.objective.kind
+    tokenizer, ids = run.text.tokenizer, run.text.ids
     line = "Once upon a time"
     if ids is not None:
         text = tokenizer.decode(ids.train[:400])
         line = next((x.strip() for x in text.splitlines() if len(x.strip()) > 12), line)
     words = line.split()
     line = line[:24] if len(words) < 5 else " ".join(words[:5])
-    if kind == "masked":
-        return " ".join([*line.split()[:-1], "[MASK]"]) if " " in line else f"{line}[MASK]"
-    if kind == "spans" and sentinels_of(tokenizer):
-        return f"{line} <extra_id_0>"
-    return line
+    gap = OBJECTIVES[run.config.objective.kind].gap
+    return " ".join([*line.split()[:-1], gap]) if gap and " " in line else line + gap

@@ -109,6 +109,11 @@ def _listing(tag: Tag) -> list[Tag]:
     return [short]
 
 
+def _question(tag: Tag) -> list[Tag]:
+    """Keep a question, without the answers to choose from."""
+    return [copy(part) for part in tag.find_all(recursive=False) if part.name != "details"]
+
+
 def _section(tag: Tag) -> list[Tag]:
     """Keep a section's heading, as a bold line, and its first paragraph."""
     heading = tag.find(re.compile(r"h[1-6]"), recursive=False)
@@ -130,11 +135,12 @@ KINDS: list[tuple[Callable[[Tag], bool], Shorten]] = [
     (_has_class("literal-block-wrapper"), _listing),
     (_has_class("proof"), _box),
     (_has_class("exercise"), _box),
+    (_has_class("quiz"), _question),
     (_is_named("section"), _section),
 ]
 """How each kind is known, and how it is shortened; the first that fits is taken."""
 
-PLACES = (_has_class("exercise"), _is_named("section"))
+PLACES = (_has_class("exercise"), _has_class("quiz"), _is_named("section"))
 """How the kinds are known to which a reader goes."""
 
 

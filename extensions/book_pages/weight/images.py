@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Tell the browser the size of every picture, so that nothing moves while a page loads.
 
-Every ``<img>`` of a page gets its file's width and height in pixels. All but the first are loaded
-when the reader comes near them.
+Every ``<img>`` of a page gets the width and height of its picture, a file or a part of the page,
+in pixels. All but the first are loaded when the reader comes near them.
 """
 
+import base64
 import re
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 _IMAGE = re.compile(r"<img\b[^>]*>")
+_INLINE = re.compile(r'\bsrc="data:image/png;base64,([^"]+)"')
 _SOURCE = re.compile(r'\bsrc="([^"]*_images/([^"]+\.(?:png|jpe?g|gif|webp)))"')
 LAZY = ' loading="lazy" decoding="async"'
 
@@ -49,10 +52,13 @@ def sized(body: str, files: dict[str, Path], lazy: bool = True) -> str:
         nonlocal n_seen
         n_seen += 1
         tag = match[0]
-        source = _SOURCE.search(tag)
+        source, inline = _SOURCE.search(tag), _INLINE.search(tag)
         extra = LAZY if lazy and n_seen > 1 and "loading=" not in tag else ""
-        if source and source[2] in files and not re.search(r"\b(?:width|height)=", tag):
-            with Image.open(files[source[2]]) as image:
+        picture: Path | BytesIO | None = files.get(source[2]) if source else None
+        if inline:
+            picture = BytesIO(base64.b64decode(inline[1]))
+        if picture and not re.search(r"\b(?:width|height)=", tag):
+            with Image.open(picture) as image:
                 extra = f' width="{image.width}" height="{image.height}"{extra}'
         end = "/>" if tag.endswith("/>") else ">"
         return f"{tag.removesuffix(end).rstrip()}{extra} {end}" if extra else tag

@@ -14,7 +14,7 @@ from pretrain.bert import BERT, BERTConfig
 from pretrain.gpt import GPT, GPTConfig
 from pretrain_lab import export, paths, sample
 from pretrain_lab.checkpoints import save_model
-from pretrain_lab.corpora import download
+from pretrain_lab.corpora import download, loading
 from pretrain_lab.tokenizers.characters import CharTokenizer
 from pretrain_lab.train import __main__ as train
 from pretrain_lab.train import run as train_run
@@ -132,6 +132,7 @@ def world(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(download.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "_plays", loading._plays.__wrapped__)  # read before, by others
     access, usage = os.access, train_run.shutil.disk_usage
     monkeypatch.setattr(
         train_run.os, "access", lambda path, mode: path.name != "closed" and access(path, mode)
