@@ -78,8 +78,8 @@ class Sampling:
             return logits.argmax(dim=-1)
         if self.generator is None:
             raise ValueError(
-                "expected a torch.Generator as generator (or greedy=True), such as "
-                "torch.Generator().manual_seed(1), got None"
+                "expected a torch.Generator as generator, such as Generator().manual_seed(1), "
+                "(or greedy=True), got None"
             )
         return torch.multinomial(self.distribution(logits), 1, generator=self.generator)[:, 0]
 

@@ -92,7 +92,7 @@ def test_findings_are_numbers_of_chapters_with_a_link_to_them(
 
 def test_every_chapter_is_a_card_with_a_picture_and_minutes(index: BeautifulSoup):
     cards = index.select("nav.chapter-map .card-of-chapter")
-    assert len(cards) == len(PICTURES) == 15
+    assert len(cards) == len(PICTURES) == 16
     assert all(len(card.select("a[href]")) == 1 for card in cards)
     assert all(card.select("svg") for card in cards)
     minutes = [int(card.select_one(".minutes").get_text().split()[0]) for card in cards]
