@@ -262,6 +262,25 @@ class TestMessages:
         assert "\n" not in found
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "  Downloading numpy-2.4.6-cp311-cp311-linux_x86_64.whl (16.9 MB)",
+            "numpy 2.4.6 (16.9 MB)",
+        ),
+        (
+            "Downloading https://download-r2.example/whl/torch-2.13.0%2Bcpu-cp311.whl (184 MB)",
+            "torch 2.13.0+cpu (184 MB)",
+        ),
+        ("  Downloading six-1.17.0-py2.py3-none-any.whl (11 kB)", ""),
+        ("Installing collected packages: six", ""),
+    ],
+)
+def test_a_large_file_is_named_whatever_its_address(line: str, told: str):
+    assert bring_package._arrival(line) == told
+
+
 class TestVersions:
     @pytest.mark.parametrize(
         ("has", "least", "enough"),

@@ -225,13 +225,17 @@ class TestPackage:
         assert set(project["tool"]) == {"setuptools"}
         assert bring_package.requirements(package / "pyproject.toml")["torch"]
 
-    def test_what_it_names_is_there(self, package: Path):
+    def test_what_it_and_the_chapters_name_is_there(self, package: Path, repository: Path):
         for name in ("README.md", "Makefile", ".gitignore", "LICENSE", "requirements.txt"):
             assert (package / name).is_file(), name
         assert os.access(package / "binder" / "postBuild", os.X_OK)
         readme = (package / "README.md").read_text(encoding="utf-8")
         for name in re.findall(r"`((?:tools|data|code)/[^`]*)`", readme):
             assert (package / name).exists(), name
+        texts = [path.read_text(encoding="utf-8") for path in store.twin_paths(repository)]
+        configs = set(re.findall(r"experiments/configs/\w+\.toml", "\n".join(texts)))
+        assert "experiments/configs/own_text.toml" in configs
+        assert [name for name in configs if not (package / name).is_file()] == []
         make = (package / "Makefile").read_text(encoding="utf-8")
         targets = set(re.findall(r"^([a-z]+):", make, re.M))
         assert set(re.findall(r"\$ make (\w+)", readme)) <= targets
@@ -249,11 +253,11 @@ class TestPackage:
         found = {path.name for path in package.iterdir()}
         assert found == {
             ".gitignore", "LICENSE", "LICENSE-text.md", "Makefile", "README.md", "binder", "code",
-            "data", "pyproject.toml", "requirements.txt", "tools",
+            "data", "experiments", "pyproject.toml", "requirements.txt", "tools",
         }  # fmt: skip
         names = {path.relative_to(package).as_posix() for path in package.rglob("*")}
         wrong = re.compile(
-            r"(^|/)(tests|experiments|_text|chapters/\d|__pycache__)(/|$)|quiz_keys|wrong_a"
+            r"(^|/)(tests|experiments/(?!configs)|_text|chapters/\d|__pycache__)(/|$)|quiz_keys|wrong_a"
         )
         assert [name for name in sorted(names) if wrong.search(name)] == []
         assert len([name for name in names if name.startswith("tools/") and "." in name]) == 5

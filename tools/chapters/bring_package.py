@@ -21,6 +21,7 @@ import sysconfig
 import tempfile
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
+from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST_PYTHON = (3, 11)
@@ -153,14 +154,22 @@ def _pip_install(arguments: list[str]) -> None:
     ) as pip:
         for line in pip.stdout or ():
             said.append(line.strip())
-            if (comes := _COMES.match(line)) and "MB" in comes["size"]:
-                name, number = comes["file"].split("-")[:2]
-                print(f"  {name} {number} {comes['size']}", flush=True)
+            if arrival := _arrival(line):
+                print(f"  {arrival}", flush=True)
             elif line.startswith("Installing collected packages"):
                 number = line.count(",") + 1
                 print(f"  installing {number} package{'s' * (number > 1)}", flush=True)
     if pip.returncode:
         raise BringError(f"pip ended with code {pip.returncode}: {_reason(said)}")
+
+
+def _arrival(line: str) -> str:
+    """Return name, version and size of a large file that a line of pip's output announces."""
+    comes = _COMES.match(line)
+    if not comes or "MB" not in comes["size"]:
+        return ""
+    file = unquote(comes["file"]).rsplit("/", 1)[-1]  # other indexes give whole addresses
+    return " ".join([*file.split("-")[:2], comes["size"]])
 
 
 def _reason(said: list[str]) -> str:

@@ -44,6 +44,7 @@ PACKAGE = (  # what students need beside notebooks and pages
     "binder/start",
     "code",
     "data",
+    "experiments/configs",  # for an own text, which pages and the command's help name
     "requirements.txt",
     "tools/__init__.py",
     "tools/chapters/__init__.py",
@@ -97,6 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ChapterError as error:
         print(f"student: {error}", file=sys.stderr)
         return 1
+    print(f"The student edition is in {options.to}")
     return 0
 
 
