@@ -4,10 +4,13 @@
 import os
 import socket
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM
 
 from pretrain_lab.corpora import download as sources
 from pretrain_lab.corpora.download import SourceError, fetch
@@ -65,6 +68,27 @@ def test_the_decoder_continues_text(capfd: pytest.CaptureFixture[str]) -> None:
     ours = load_published_tokenizer("smollm2")
     for line in (text, "12 + 34 = 46\n\nLabel: bad", "  caf\u00e9\t\u2014 two  blanks\n"):
         assert tokenizer.encode(line) == ours.encode(line).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_a_tuned_decoder_can_be_saved_as_chapter_15_says(tmp_path: Path) -> None:
+    """With its adapter merged, and although its file was in 4 bits."""
+    decoder, _ = load_smollm2()
+    options = {"r": 4, "task_type": "CAUSAL_LM", "target_modules": ["q_proj"]}
+    model = get_peft_model(decoder, LoraConfig(**options)).eval()
+    for name, weight in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=0.02)
+    ids = torch.arange(100, 140)[None]
+    with torch.inference_mode():
+        expected = model(ids).logits
+    merged = model.merge_and_unload()
+    merged.hf_quantizer = None
+    merged.save_pretrained(tmp_path)
+    again = AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    with torch.inference_mode():
+        assert torch.allclose(again(ids).logits, expected, atol=1e-3)
 
 
 def test_a_missing_model_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
