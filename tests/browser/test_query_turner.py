@@ -62,6 +62,7 @@ def test_by_pointer(visit: Visitor):
     opened = visit(PAGE)
     panel = open_applet(opened, "query-turner")
     picture = panel.locator("svg")
+    opened.page.wait_for_load_state("networkidle")  # then nothing above it moves it any more
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
     assert box
