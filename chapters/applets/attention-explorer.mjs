@@ -3,7 +3,7 @@
 import { attentionOf, habit, topKeys } from "./engine/looking.mjs";
 import { partsOf } from "./engine/sentence.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import { choice, field, h, percent, spoken } from "./ui/controls.mjs";
+import { choice, field, h, keepFocus, percent, spoken } from "./ui/controls.mjs";
 import { latest } from "./ui/latest.mjs";
 import { LOOKED_STYLE, lookedRow } from "./ui/looked-row.mjs";
 import { openModel } from "./ui/open-model.mjs";
@@ -78,7 +78,7 @@ class AttentionExplorer extends Applet {
       this.look(t);
       this.remember();
     });
-    this.row.replaceChildren(this.bars);
+    keepFocus(this.row, () => this.row.replaceChildren(this.bars));
     this.showHeads();
     this.look(Math.min(this.query ?? 1, this.tokens.length - 1));
   }

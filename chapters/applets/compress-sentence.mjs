@@ -7,7 +7,7 @@ import { alike, countsOfScores, Decoder, digitsOf, encode, flipped } from "./eng
 import { partsOf } from "./engine/sentence.mjs";
 import { beginning } from "./engine/units.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import { bars, button, field, h, percent, slider, spoken, tokenRow, visible } from "./ui/controls.mjs";
+import { bars, button, field, h, keepFocus, percent, slider, spoken, tokenRow, visible } from "./ui/controls.mjs";
 import { INTERVAL_STYLE, intervalView } from "./ui/interval-view.mjs";
 import { latest } from "./ui/latest.mjs";
 import { openModel } from "./ui/open-model.mjs";
@@ -144,8 +144,10 @@ class CompressSentence extends Applet {
     this.encoded = encode(ids.map((id) => id - this.nSpecial), counts);
     this.isFlipped = false;
     this.drawSizes(nZipped * BYTE);
-    this.drawLetters(parts);
-    this.look(Math.min(wanted, ids.length - 1));
+    keepFocus(this.letters, () => keepFocus(this.walker, () => {
+      this.drawLetters(parts);
+      this.look(Math.min(wanted, ids.length - 1));
+    }));
     this.decode();
   }
 

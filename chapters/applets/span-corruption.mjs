@@ -12,7 +12,7 @@ import { randomSpans } from "./engine/span-noise.mjs";
 import { nameOf } from "./engine/views.mjs";
 import { Applet, define } from "./ui/applet.mjs";
 import { VIEW_STYLE } from "./ui/attention-view.mjs";
-import { bars, button, h, roving, slider, spoken, visible } from "./ui/controls.mjs";
+import { bars, button, h, keepFocus, roving, slider, spoken, visible } from "./ui/controls.mjs";
 import { latest } from "./ui/latest.mjs";
 import { openModel } from "./ui/open-model.mjs";
 import { placesSaid, SENTENCE_STYLE, SentenceRow } from "./ui/sentence-row.mjs";
@@ -179,11 +179,11 @@ class SpanCorruption extends Applet {
         "aria-label": `Step ${t + 1}, ${this.name(id)}`,
         onpointerenter: () => this.look(t), onfocus: () => this.look(t) });
     });
-    this.written.replaceChildren(...keys);
     this.keys = keys;
     roving(this.written, keys);
     this.said.textContent = "";
     this.look(n - 1);
+    keepFocus(this.written, () => this.written.replaceChildren(...keys));
   }
 
   /** Show one step: where it looked in the input, and what it expected. */

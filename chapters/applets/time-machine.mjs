@@ -10,7 +10,7 @@ import { best, draw } from "./engine/sampling.mjs";
 import { row, softmax } from "./engine/tensors.mjs";
 import { contextStart, numberOfStep, Reader } from "./engine/writing.mjs";
 import { Applet, define } from "./ui/applet.mjs";
-import { bars, button, choice, field, h, percent, slider, spoken, visible } from "./ui/controls.mjs";
+import { bars, button, choice, field, h, keepFocus, percent, slider, spoken, visible } from "./ui/controls.mjs";
 import { onDrag } from "./ui/dragging.mjs";
 import { getJson, getModel } from "./ui/files.mjs";
 import { HIDDEN, LOOKED_STYLE, lookedRow } from "./ui/looked-row.mjs";
@@ -369,11 +369,9 @@ class TimeMachine extends Applet {
       this.looking.textContent =
         `Place ${t + 1}, “${spoken(tokens[t])}”, looks most at ${seen.join(", ")}.`;
     };
-    const held = this.strip.firstElementChild?.buttons.indexOf(this.shadowRoot.activeElement) ?? -1;
     this.picture.replaceChildren(canvas);
-    this.strip.replaceChildren(strip);
+    keepFocus(this.strip, () => this.strip.replaceChildren(strip));
     look(Math.min(this.query, ids.length - 1));
-    if (held >= 0) strip.buttons[Math.min(held, ids.length - 1)].focus();
     this.attention.hidden = ids.length < 3;
     this.lesson.textContent = this.attention.hidden ? "There is nothing to read: type a few words."
       : this.learned(habit(weights, this.head));

@@ -38,6 +38,18 @@ def open_applet(visit: Visit, name: str, *, by_keyboard: bool = False) -> Locato
     return panel
 
 
+def retype(panel: Locator, text: str) -> None:
+    """Change an applet's sentence, while the focus stays where it is.
+
+    Args:
+        panel: Of an applet with a field "Your sentence".
+        text: The new sentence.
+    """
+    panel.get_by_label("Your sentence").evaluate(
+        "(input, text) => { input.value = text; input.dispatchEvent(new Event('input')); }", text
+    )
+
+
 def expect_message_without(visit_page: Visitor, page: str, name: str, pattern: str) -> None:
     """Check that an applet says so when a file that it needs cannot be had.
 

@@ -2,7 +2,8 @@
 """One Chromium and one server of the built book for all tests of this folder.
 
 Without Chromium these tests are skipped, with a line at the end of the run that says so; where
-the environment variable CI is set they fail instead.
+the environment variable CI is set they fail instead. A test that fails is tried once more, for a
+browser on a loaded machine can be late; the end of the run names those that needed it.
 """
 
 import os
@@ -99,10 +100,22 @@ def workshop(
         page.close()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test of this folder a second try."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say loudly which tests nobody ran."""
+    """Say loudly which tests nobody ran, and which failed before they passed."""
+    if again := terminalreporter.stats.get("rerun", []):
+        terminalreporter.section("BROWSER TESTS TRIED A SECOND TIME", yellow=True, bold=True)
+        for report in again:
+            terminalreporter.line(report.nodeid)
+            terminalreporter.line(report.longreprtext)
     if reason := config.stash.get(NOT_RUN, None):
         n_skipped = sum(
             HERE.name in Path(report.nodeid.split("::")[0]).parts

@@ -13,6 +13,7 @@ from applets import (
     find,
     focused_text,
     open_applet,
+    retype,
 )
 from chapter_places import applet_page
 from playwright.sync_api import Locator, expect
@@ -116,12 +117,24 @@ def test_by_keyboard_alone(visit: Visitor):
     panel = open_applet(opened, "attention-explorer", by_keyboard=True)
     opened.page.keyboard.press("Control+a")
     opened.page.keyboard.type("go away")
-    expect(panel.locator(".looked .token")).to_have_count(4)
+    expect(panel.get_by_role("button", name="place 3, away")).to_be_visible()
     opened.page.keyboard.press("Tab")
     opened.page.keyboard.press("ArrowRight")
     assert focused_text(opened.page).startswith("place 2, go, ")
     opened.page.keyboard.press("Enter")
     assert looks_at(panel)[0] == "go"
+
+
+def test_a_reader_who_is_ahead_of_the_model_keeps_the_place(visit: Visitor):
+    opened = visit(PAGE)
+    panel = open_applet(opened, "attention-explorer")
+    panel.get_by_role("button", name="place 3, dog").focus()
+    retype(panel, "the queen saw it")
+    expect(panel.get_by_role("button", name="place 3, queen")).to_be_focused()
+    retype(panel, "no")
+    expect(panel.get_by_role("button", name="place 3, ")).to_be_focused()
+    retype(panel, "o")
+    expect(panel.get_by_role("button", name="place 3, ")).to_be_focused()
 
 
 def test_what_the_model_lacks_is_left_out_and_named(visit: Visitor):

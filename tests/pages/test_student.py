@@ -242,6 +242,12 @@ class TestPackage:
         for module in set(re.findall(r"-m (tools[.\w]+)", make)):
             assert (package / f"{module.replace('.', '/')}.py").is_file(), module
 
+    def test_a_command_that_only_the_book_has_is_said_to_be_that(self, package: Path):
+        done = subprocess.run(["make", "slides"], cwd=package, capture_output=True, text=True)
+        assert done.returncode != 0
+        assert "make slides is a command of the book's own repository" in done.stdout
+        assert re.search(r"^setup +install", done.stdout, re.M)
+
     @pytest.mark.parametrize("name", ["Makefile", "binder/postBuild"])
     def test_all_that_chapters_fetch_is_fetched(self, name: str, package: Path, repository: Path):
         text = (package / name).read_text(encoding="utf-8")

@@ -117,7 +117,7 @@ export function roving(group, buttons) {
     one.tabIndex = i ? -1 : 0;
     one.addEventListener("focus", () => go(i));
   });
-  group.addEventListener("keydown", (event) => {
+  group.onkeydown = (event) => { // one for the group, however often its buttons change
     const at = buttons.indexOf(event.target);
     if (at < 0) return;
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: lineBelow(buttons, at, 1),
@@ -125,7 +125,19 @@ export function roving(group, buttons) {
     if (to === undefined) return;
     event.preventDefault();
     go(to).focus();
-  });
+  };
+}
+
+/**
+ * Draw again what holds buttons: a reader who stood on one stands on the one that took its place.
+ * @param {HTMLElement} box
+ * @param {() => void} draw Puts new buttons into the box.
+ */
+export function keepFocus(box, draw) {
+  const stops = () => [...box.querySelectorAll("button, input")];
+  const held = stops().indexOf(box.getRootNode().activeElement);
+  draw();
+  if (held >= 0) stops().slice(0, held + 1).at(-1)?.focus();
 }
 
 /** The button that stands nearest below (1) or above (-1), or the one itself. */

@@ -6,7 +6,7 @@
  * their words while the reader types.
  */
 import { movedMarks, partsOf } from "../engine/sentence.mjs";
-import { field, h, roving, spoken, visible } from "./controls.mjs";
+import { field, h, keepFocus, roving, spoken, visible } from "./controls.mjs";
 
 const MOST_SHOWN = 160; // keys; a longer text is still read as far as the model can
 
@@ -135,18 +135,17 @@ export class SentenceRow {
     this.keys.classList.toggle("words", Boolean(this.options.byWord));
     this.keys.setAttribute("aria-label", this.options.byWord ? "Words: press one to hide it"
       : "Letters: press one to hide it");
-    const focused = shown.findIndex(({ key }) => key && key === this.keys.getRootNode().activeElement);
     let n = 0;
-    this.keys.replaceChildren(...shown.map((part) => {
+    const keys = shown.map((part) => {
       part.place = part.isUnread ? undefined : n++;
       part.key = part.isUnread
         ? h("span", { class: "token unread", title: "not read by the model" }, this.written(part))
         : h("button", { type: "button", class: "token", onclick: () => this.toggle(part) });
       if (!part.isUnread) this.dress(part, part.place);
       return part.key;
-    }));
+    });
     roving(this.keys, shown.filter(({ isUnread }) => !isUnread).map(({ key }) => key));
-    if (focused >= 0) shown[focused].key.focus();
+    keepFocus(this.keys, () => this.keys.replaceChildren(...keys));
     this.say(this.unreadWords());
   }
 
