@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The reader's notebooks: nothing raw is left in them, and they run without the proofs."""
 
+import base64
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -156,6 +158,18 @@ def test_drawings_keep_their_picture_and_get_their_caption(book: Book):
     assert drawing.metadata == {"cellView": "form", "jupyter": {"source_hidden": True}}
     assert drawing.outputs[0].data == {"image/png": "aGk="}
     assert caption.source == "**Figure 5.1.** **It falls.** By (5.3)."
+
+
+def test_a_drawing_is_seen_in_a_notebook_that_has_not_run(book: Book):
+    image = {"image": {"alt": "A <b>line</b> that falls."}}
+    drawn = new_output("display_data", data={"image/svg+xml": "<svg/>", "text/plain": "<Figure>"})
+    (cell,) = made(new_code_cell("draw()", metadata={"mystnb": image}, outputs=[drawn]), book=book)
+    data = cell.outputs[0].data
+    assert set(data) == {"text/html", "text/plain"}
+    (shown,) = BeautifulSoup(data["text/html"], "html.parser").find_all("img")
+    kind, code = shown["src"].split(";base64,")
+    assert (kind, base64.b64decode(code)) == ("data:image/svg+xml", b"<svg/>")
+    assert shown["alt"] == "A <b>line</b> that falls."
 
 
 def test_a_stored_slider_shows_its_first_state_alone(book: Book):

@@ -36,6 +36,8 @@ OPENING = "opening"
 PROOF = {"remove-cell", "hide-cell"}
 EXPLORER = 'class="explore"'
 """What the stored states of `pretrain_book.slider` stand in; run, its cell shows a live slider."""
+SVG = "image/svg+xml"
+"""JupyterLab shows no such output of a notebook that it has not run, but HTML with an image."""
 HELD, COMPARED = "hold_to_band", "compare_with_page"
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -197,10 +199,24 @@ def _copied(cell: NotebookNode, metadata: dict[str, Any]) -> NotebookNode:
             continue
         if "metadata" in output:
             output["metadata"] = {}
-        if EXPLORER in "".join(output.get("data", {}).get("text/html", "")):
-            output["data"]["text/html"] = _first_state("".join(output["data"]["text/html"]))
+        data = output.get("data", {})
+        if EXPLORER in "".join(data.get("text/html", "")):
+            data["text/html"] = _first_state("".join(data["text/html"]))
+        if SVG in data:
+            data["text/html"] = _image(cell, data)
+            del data[SVG]
         outputs.append(nbformat.from_dict(output))
     return nbformat.v4.new_code_cell(cell.source, metadata=metadata, outputs=outputs)
+
+
+def _image(cell: NotebookNode, data: dict[str, Any]) -> str:
+    """Write a cell's figure as HTML, with its description."""
+    alt = str(cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "Figure")).strip()
+    kind = SVG if SVG in data else "image/png"
+    image = "".join(data[kind])
+    if kind == SVG:
+        image = base64.b64encode(image.encode()).decode()
+    return f'<img alt="{escape(alt)}" src="data:{kind};base64,{image.replace(chr(10), "")}">'
 
 
 def _first_state(html: str) -> str:
@@ -239,13 +255,8 @@ def _solution_parts(cell: NotebookNode) -> list[str]:
             parts.append(f"```text\n{output.text.rstrip()}\n```")
         elif "text/html" in data:
             parts.append(re.sub(r"\n\s*\n", "\n", str(data["text/html"])))
-        elif "image/svg+xml" in data or "image/png" in data:
-            alt = str(cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "Figure")).strip()
-            kind = "image/svg+xml" if "image/svg+xml" in data else "image/png"
-            image = str(data[kind]).replace("\n", "")
-            if kind == "image/svg+xml":
-                image = base64.b64encode(str(data[kind]).encode()).decode()
-            parts.append(f'<img alt="{escape(alt)}" src="data:{kind};base64,{image}">')
+        elif SVG in data or "image/png" in data:
+            parts.append(_image(cell, data))
         elif "text/plain" in data:
             parts.append(f"```text\n{data['text/plain']}\n```")
     return parts
