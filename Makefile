@@ -56,8 +56,9 @@ $(STAMP): requirements.txt pyproject.toml tools/checks/torch_index.py
 notebooks: setup ## write the chapters as notebooks for readers to _build/notebooks/
 	@$(BIN)/python -m tools.editions.notebooks
 
+# One reader has all cores: the longest chapters take a third less time.
 lab: notebooks ## open the readers' notebooks in JupyterLab
-	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/_build/notebooks/00_first_fine_tuning.ipynb
+	env -u OMP_NUM_THREADS $(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/_build/notebooks/00_first_fine_tuning.ipynb
 
 sync: setup ## bring chapters/NN_slug.ipynb up to its twin chapters/_text/NN_slug.md
 	@$(BIN)/python -m tools.chapters.sync $(CHAPTER) $(if $(filter notebook,$(FROM)),--from-notebook)
