@@ -24,7 +24,7 @@ QUESTIONS = {
     "tokeniser": "03_tokens.html",
     "bert vs gpt": "07_worldview.html",
     "temperature": "04_gpt.html",
-    "learning rate": "06_t5_behind.html#one-learning-rate-does-not-fit-t5",
+    "learning rate": "06_t5_behind.html#does-one-learning-rate-fit-t5",
 }
 
 

@@ -320,17 +320,6 @@ def quiz_t5_lengths() -> str:
     return f"{cut.inputs.numel()} and {cut.targets.numel()}"
 
 
-def quiz_t5_sentinels() -> str:
-    """Cut spans of 1, 4 and 2 tokens, and count the sentinels in the input."""
-    cut = corrupt_given_spans(torch.arange(10, 30), [(2, 3), (5, 9), (12, 14)], HOLES)
-    return f"{_n_special(cut.inputs)}"
-
-
-def quiz_t5_start() -> str:
-    """Shift labels as for T5's decoder, and read the first id."""
-    return f"Id {int(shift_right(torch.tensor([199, 42, 198, 5]))[0])}"
-
-
 def quiz_t5_shift() -> str:
     """Change the label at place 2 of six, and list the rows of logits that move."""
     cut = corrupt_given_spans(torch.arange(10, 20), [(2, 4), (8, 9)], HOLES)
