@@ -15,6 +15,8 @@ import yaml
 from bs4 import BeautifulSoup, Tag
 
 OTHERS = ("_static/", "editions/")
+SLOTS = 256
+"""Pages kept parsed: with fewer than the book has, a pass over all in order finds none of them."""
 GENERATED = {  # by the builder
     "404.html",
     "genindex.html",
@@ -141,13 +143,13 @@ def parsed(path: Path) -> BeautifulSoup:
     return _parsed(path.resolve(), path.stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=SLOTS)
 def _parsed(path: Path, version: int) -> BeautifulSoup:
     """Parse one version of a file."""
     return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=SLOTS)
 def _anchors(path: Path, version: int) -> frozenset[str]:
     """Collect the ids and anchor names of one version of a file."""
     elements = _parsed(path, version).find_all(lambda tag: tag.has_attr("id") or tag.name == "a")
