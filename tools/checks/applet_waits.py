@@ -116,13 +116,14 @@ def measure(html: Path, n_pairs: int) -> dict[str, Any]:
 
 
 def applets(html: Path) -> dict[str, tuple[str, str]]:
-    """List the applets of built pages: name → page and element.
+    """List the applets of built pages that open: name → page and element.
 
-    Where one name stands on two pages, the page is part of the name.
+    For these a page keeps room; that of the front page answers at once. Where one name stands on
+    two pages, the page is part of the name.
     """
     found = {}
     for page in sorted(pages.built_pages(html)) if html.is_dir() else []:
-        for one in pages.parsed(html / page).select(".applet"):
+        for one in pages.parsed(html / page).select(".applet[style*=--room]"):
             name = one.name.removeprefix("pt-")
             found[f"{name} ({Path(page).stem})" if name in found else name] = (page, one.name)
     return found
