@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Explorers: one slider, all states inside, the first shown; live only for a person."""
 
+import base64
+import io
 import re
 from html.parser import HTMLParser
 
@@ -10,6 +12,7 @@ import nbformat
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from PIL import Image
 
 from pretrain_book import widgets as module
 from pretrain_book.html import bars_html
@@ -86,6 +89,22 @@ def test_figures_are_embedded_with_alternative_text_and_closed():
     assert 'alt="causal mask of 3"' in stored(explorer)
     assert repr(explorer) == "size: 2, 3\ncausal mask of 2"
     assert plt.get_fignums() == []
+
+
+def test_an_embedded_figure_is_small_and_looks_as_it_was_drawn():
+    figure = _mask(20)
+    figure.set_size_inches(4, 4)
+    figure.axes[0].imshow(np.random.default_rng(0).normal(size=(20, 20)), cmap="PiYG")
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png")
+    explorer = slider(lambda _: figure, [2], "size", alt="noise")
+    data = re.findall('base64,([^"]+)', stored(explorer))[0]
+    kept = base64.b64decode(data)
+    assert 2 * len(kept) < drawn.tell()
+    before, after = (
+        np.asarray(Image.open(file).convert("RGB"), dtype=int) for file in (drawn, io.BytesIO(kept))
+    )
+    assert abs(before - after).max() <= 8
 
 
 def test_a_figure_without_alternative_text_or_too_large_is_refused(monkeypatch):
