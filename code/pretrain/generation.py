@@ -28,7 +28,7 @@ class Sampling:
     generator: Generator | None = None  # needed to draw
     greedy: bool = False  # take the most likely token; then nothing else is set
     temperature: float = 1.0  # divides the logits: below 1 sharpens, above 1 flattens
-    top_k: int | None = None  # keep the k most likely tokens
+    top_k: int | None = None  # keep the k most likely tokens, and their equals
     top_p: float | None = None  # the smallest set of most likely ones whose probability reaches p
     min_p: float | None = None  # tokens at least min_p times as likely as the best
 
@@ -127,16 +127,13 @@ def generate(
     text = torch.cat([ids, ids.new_empty(len(ids), n_new_tokens)], dim=1)
     start, cache = 0, None  # the context is text[:, start:end]
     with eval_mode(model), torch.inference_mode():
-        step = model.make_step()
         for end in range(n_read, text.shape[1]):
             if end - start > limit:
                 start, cache = end - limit // 2 - limit % 2, None
-            if cache is None:
-                cache = model.make_cache() if use_cache else None
-                logits = model.logits(model.encode(text[:, start:end], cache=cache)[:, -1])
-            else:
-                logits = step(text[:, end - 1], cache)
-            text[:, end] = choose(logits)
+            unread = text[:, start:end] if cache is None else text[:, end - 1 : end]
+            if cache is None and use_cache:
+                cache = model.make_cache()
+            text[:, end] = choose(model.logits(model.encode(unread, cache=cache)[:, -1]))
             if stop_ids is not None and _ends_in(text[0, : end + 1], stop_ids):
                 return text[:, : end + 1]
     return text

@@ -7,9 +7,7 @@ norm; the default here).
 Left out: GPT-3's sparse layers.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,7 +16,7 @@ from pretrain.attention import KVCache
 from pretrain.blocks import init_weights, make_block
 from pretrain.embeddings import Embeddings, check_attention_mask
 from pretrain.masks import causal_mask, padding_mask, prefix_lm_mask
-from pretrain.positions import rotary_table, rotate
+from pretrain.positions import rotary_table
 
 
 @dataclass(frozen=True)
@@ -127,34 +125,3 @@ class GPT(nn.Module):
     def make_cache(self) -> list[KVCache]:
         """Make one empty key-value cache per block."""
         return [KVCache(self.config.max_len) for _ in self.blocks]
-
-    def make_step(self) -> Callable[[Tensor, list[KVCache]], Tensor]:
-        """Make the step that writing repeats: one new id of each text, (B,), to logits (B, V).
-
-        It is `forward` without dropout and hooks, its layers looked up once: for a single token
-        the look-up would take as long as the arithmetic.
-        """
-        n_heads, pre_norm = self.config.n_heads, self.config.norm == "pre"
-        blocks: list[Any] = list(self.blocks)
-        layers = [
-            (b.attention_norm.forward, b.attention.qkv.forward, b.attention.output.forward,
-             b.feed_forward_norm.forward, b.feed_forward.forward) for b in blocks
-        ]  # fmt: skip
-
-        def step(ids: Tensor, cache: list[KVCache]) -> Tensor:
-            place = cache[0].length
-            x = self.embeddings(ids[:, None], past_length=place)[:, 0]  # (B, D)
-            table = None if self.rotary is None else self.rotary[:, place : place + 1]
-            for (norm_1, qkv, output, norm_2, mlp), past in zip(layers, cache, strict=True):
-                heads = qkv(norm_1(x) if pre_norm else x).view(len(x), 3, n_heads, 1, -1)
-                query, key, value = heads.unbind(1)  # each (B, H, 1, K)
-                if table is not None:
-                    query, key = rotate(query, table), rotate(key, table)
-                mixed = F.scaled_dot_product_attention(query, *past.append(key, value))
-                x = x + output(mixed.flatten(1))
-                x = x if pre_norm else norm_1(x)
-                x = x + mlp(norm_2(x) if pre_norm else x)
-                x = x if pre_norm else norm_2(x)
-            return self.logits(self.final_norm(x))
-
-        return step

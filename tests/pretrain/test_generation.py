@@ -223,6 +223,15 @@ def test_cache_changes_nothing(
         assert texts[0].shape == (2, 3 + n_new_tokens)
 
 
+def test_a_cache_changes_nothing_in_a_changed_model(tiny_gpt: Callable[..., GPT]) -> None:
+    """What a hook adds inside a block is there for every token, with and without a cache."""
+    model, push = tiny_gpt(), torch.zeros(tiny_gpt().config.d_model)
+    push[0] = 5.0
+    model.blocks[0].register_forward_hook(lambda _, args, out: out + push)
+    texts = [generate(model, PROMPT, 9, GREEDY, use_cache=use) for use in (True, False)]
+    assert torch.equal(*texts)
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("max_len", [1, 2, 3, 12])
 def test_past_the_context_the_newer_half_is_read_again(

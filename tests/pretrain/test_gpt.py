@@ -103,21 +103,6 @@ def test_cache_gives_the_same_logits(
     assert torch.allclose(torch.cat(rows, dim=1), model(IDS), rtol=0, atol=1e-12)
 
 
-@torch.inference_mode()
-@pytest.mark.parametrize("n_read", [0, 3])
-@pytest.mark.parametrize("options", [*OPTIONS, {"n_layers": 1}], ids=str)
-def test_the_writing_step_is_the_model(
-    tiny_gpt: Build, options: dict[str, Any], n_read: int
-) -> None:
-    """Read one token at a time, also after a prompt, every row equals that of one pass."""
-    model = tiny_gpt(**options)
-    cache, step = model.make_cache(), model.make_step()
-    if n_read:
-        model(IDS[:, :n_read], cache=cache)
-    rows = torch.stack([step(IDS[:, t], cache) for t in range(n_read, IDS.shape[1])], dim=1)
-    assert torch.allclose(rows, model(IDS)[:, n_read:], rtol=0, atol=1e-12)
-
-
 def test_the_head_is_the_embedding_matrix() -> None:
     """Tied: one matrix less. Untied: a matrix of its own without bias."""
     sizes = {"d_model": 8, "n_layers": 1, "n_heads": 2, "max_len": 6}
