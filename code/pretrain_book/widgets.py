@@ -181,5 +181,7 @@ def _picture(figure: Any, maker: str, where: str, alt: str) -> tuple[str, str]:
             f"got {buffer.tell()} at {where}"
         )
     data = base64.b64encode(buffer.getvalue()).decode()
-    image = f'<img src="data:image/png;base64,{data}" alt="{escape(alt)}" style="max-width:100%">'
+    width = round(96 * figure.get_size_inches()[0])  # CSS pixels, as large as other figures
+    style = f"width:{width}px;max-width:100%"
+    image = f'<img src="data:image/png;base64,{data}" alt="{escape(alt)}" style="{style}">'
     return image, alt

@@ -86,7 +86,7 @@ def _mask(size):
 def test_figures_are_embedded_with_alternative_text_and_closed():
     explorer = slider(_mask, [2, 3], "size", alt=lambda n: f"causal mask of {n}")
     assert re.findall('src="(data:image/png);base64,', stored(explorer)) == ["data:image/png"] * 2
-    assert 'alt="causal mask of 3"' in stored(explorer)
+    assert 'alt="causal mask of 3" style="width:96px;' in stored(explorer)  # one inch
     assert repr(explorer) == "size: 2, 3\ncausal mask of 2"
     assert plt.get_fignums() == []
 
