@@ -103,6 +103,30 @@ def test_signals_before_the_first_step_and_a_second_one_stop_at_once(
     )
 
 
+def test_a_run_with_muon_keeps_its_rates_and_goes_on(folder: Path, tmp_path: Path) -> None:
+    """Both rules follow the schedule; stopped on the way, it ends at the same losses."""
+    whole, stopped = (
+        own(folder, tmp_path / name, training__optimizer="muon") for name in ("whole", "stopped")
+    )
+    rates, take_step = [], train_loop.take_step
+
+    def noting(run: Any, step: int) -> float:
+        """Take a step, and note the rates that were used."""
+        loss = take_step(run, step)
+        parts = run.optimizer.optimizer.parts
+        rates.append({group["lr"] for part in parts for group in part.param_groups})
+        return loss
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train_loop, "take_step", noting)
+        train_loop.train(check_config(whole), cpu=True)
+    optim = check_config(whole).training.optim
+    assert rates == [{optim.rate(step, N_STEPS)} for step in range(N_STEPS)]
+    train_until(check_config(stopped), 6)
+    train_loop.train(check_config(stopped), cpu=True)
+    assert history(tmp_path / "stopped") == history(tmp_path / "whole")
+
+
 def test_a_run_grows_and_changes_its_rate(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
