@@ -194,7 +194,8 @@ def fit(
 
     Raises:
         ValueError: n_steps < 1, or a warm-up longer than the run.
-        FloatingPointError: The loss became infinite or NaN; the parameters are from before.
+        FloatingPointError: The loss or its gradient became infinite or NaN; the parameters are
+            from before.
     """
     if n_steps < 1 or optim.n_warmup > n_steps:
         raise ValueError(f"expected n_steps >= 1 and n_warmup, got {n_steps}, {optim.n_warmup}")
@@ -211,7 +212,11 @@ def fit(
                 raise FloatingPointError(f"step {run.step}: expected a finite loss, got {loss}")
             optimizer.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), optim.clip_norm)
+            norm = nn.utils.clip_grad_norm_(model.parameters(), optim.clip_norm)
+            if not norm.isfinite():
+                raise FloatingPointError(
+                    f"step {run.step}: expected a finite gradient, got norm {norm}"
+                )
             optimizer.step()
             run.history.losses.append(loss.item())
             for hook in hooks:

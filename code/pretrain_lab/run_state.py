@@ -189,10 +189,10 @@ def gather_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str
     Buffers count as weights. Where parameters are shared out, all processes must call this
     together.
     """
-    tensors = {f"model.{name}": _whole(value) for name, value in model.state_dict().items()}
+    tensors = {f"model.{name}": whole(value) for name, value in model.state_dict().items()}
     for name, parameter in model.named_parameters():
         for moment, value in optimizer.state.get(parameter, {}).items():
-            tensors[f"optimizer.{name}.{moment}"] = _whole(value)
+            tensors[f"optimizer.{name}.{moment}"] = whole(value)
     return tensors
 
 
@@ -238,10 +238,10 @@ def _moments_of(optimizer: torch.optim.Optimizer) -> dict[Tensor, tuple[str, ...
     }
 
 
-def _whole(value: Tensor) -> Tensor:
+def whole(value: Tensor) -> Tensor:
     """Copy a tensor to the CPU; the parts of one that is shared out are brought together."""
-    whole: Tensor = getattr(value.detach(), "full_tensor", value.detach)()
-    return whole.cpu().clone().contiguous()
+    found: Tensor = getattr(value.detach(), "full_tensor", value.detach)()
+    return found.cpu().clone().contiguous()
 
 
 def _like(value: Tensor, target: Any) -> Tensor:

@@ -235,6 +235,21 @@ def test_a_loss_that_is_not_finite_stops_before_the_update(generator: Generator)
         assert not torch.equal(model.weight, seen[1])
 
 
+def test_a_gradient_that_is_not_finite_stops_before_the_update(generator: Generator) -> None:
+    """Of a finite loss too, such as a root at 0: the weights are those of the last good step."""
+    model = nn.Linear(2, 1)
+    before = model.weight.detach().clone()
+
+    def loss(model: nn.Module, _: Generator) -> Tensor:
+        """Be 0, with a slope that has no end."""
+        found: Tensor = (model.weight - before).abs().sum().sqrt()
+        return found
+
+    with pytest.raises(FloatingPointError, match="step 0: expected a finite gradient, got norm"):
+        fit(model, loss, OptimConfig(lr=0.1), n_steps=5, generator=generator)
+    assert torch.equal(model.weight, before)
+
+
 def test_evaluations_and_the_modes_of_the_model(generator: Generator) -> None:
     """One loss a step, in training mode; Evaluate at every third step and the last, without."""
     model = nn.Linear(3, 1)

@@ -28,6 +28,7 @@ from pretrain_lab.run_state import (
     read_state,
     replacing,
     restore_state,
+    whole,
     write_state,
 )
 from pretrain_lab.train.config import Config
@@ -65,7 +66,7 @@ def train(config: Config, *, cpu: bool = False, progress: bool | None = None) ->
     Raises:
         ConfigError: Text, vocabulary, model or processes are not as needed.
         CheckpointError: The checkpoint in the folder is damaged or of another run.
-        FloatingPointError: The loss became infinite or NaN.
+        FloatingPointError: The loss or its gradient became infinite or NaN.
         Stopped: A signal came; checkpoint and model are those after the last step.
     """
     with Interrupts() as interrupts:
@@ -100,8 +101,8 @@ def take_step(run: Run, step: int) -> float:
     Returns the loss before the update, in nats per predicted token of the whole batch.
 
     Raises:
-        FloatingPointError: The loss is not finite; in all processes alike. The parameters are
-            those from before.
+        FloatingPointError: The loss or its gradient is not finite; in all processes alike. The
+            parameters are those from before.
     """
     training, accelerator = run.config.training, run.accelerator
     set_learning_rate(run.optimizer, training.optim.rate(step, training.n_steps))
@@ -122,7 +123,9 @@ def take_step(run: Run, step: int) -> float:
     value = run.total(torch.stack(losses).sum()) / accelerator.num_processes
     if not math.isfinite(value):
         raise FloatingPointError(f"step {step}: expected a finite loss, got {value}")
-    accelerator.clip_grad_norm_(run.model.parameters(), training.clip_norm)
+    norm = whole(accelerator.clip_grad_norm_(run.model.parameters(), training.clip_norm))
+    if not norm.isfinite():
+        raise FloatingPointError(f"step {step}: expected a finite gradient, got norm {norm}")
     run.optimizer.step()
     return value
 

@@ -232,6 +232,19 @@ def test_a_loss_that_is_not_finite_stops_the_run(
     assert not (tmp_path / "model.safetensors").exists()
 
 
+def test_a_gradient_that_is_not_finite_stops_before_the_update(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Also where the loss is finite: the weights are those from before."""
+    run = prepare(config(folder, output__folder=str(tmp_path)), cpu=True)
+    before = [p.detach().clone() for p in run.model.parameters()]
+    last = run.bare_model.final_norm.bias
+    last.register_hook(lambda gradient: gradient * float("inf"))
+    with pytest.raises(FloatingPointError, match="step 0: expected a finite gradient, got norm"):
+        train_loop.take_step(run, 0)
+    assert all(torch.equal(a, b) for a, b in zip(before, run.model.parameters(), strict=True))
+
+
 def test_processes_that_cannot_work_together_are_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
