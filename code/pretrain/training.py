@@ -46,9 +46,18 @@ class OptimConfig:
     optimizer: str = "adamw"  # or "muon": for the matrices in blocks, and AdamW for all else
 
     def __post_init__(self) -> None:
-        """Refuse rates that train nothing."""
-        if not self.lr > 0 or self.n_warmup < 0:
-            raise ValueError(f"expected lr > 0 and n_warmup >= 0, got {self.lr}, {self.n_warmup}")
+        """Refuse settings that train nothing; a clip_norm of infinity clips nothing."""
+        if not 0 < self.lr < math.inf:
+            raise ValueError(f"expected 0 < lr < inf, got {self.lr}")
+        if self.n_warmup < 0:
+            raise ValueError(f"expected n_warmup >= 0, got {self.n_warmup}")
+        for name in ("final_lr", "weight_decay"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"expected 0 <= {name} < inf, got {getattr(self, name)}")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"expected two betas in [0, 1), got {self.betas}")
+        if not self.clip_norm > 0:
+            raise ValueError(f"expected clip_norm > 0, got {self.clip_norm}")
         if self.optimizer not in ("adamw", "muon"):
             raise ValueError(f"expected optimizer 'adamw' or 'muon', got {self.optimizer!r}")
         if self.optimizer == "muon" and self.relative_lr:
