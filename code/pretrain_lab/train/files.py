@@ -16,7 +16,8 @@ from pretrain_lab.train.options import ConfigError, DataOptions
 def find_files(patterns: Iterable[str], option: str = "data.files") -> list[Path]:
     """List the files that patterns with * stand for, those of each in alphabetical order.
 
-    A folder stands for its .txt files, ~ for the home folder.
+    A folder stands for its .txt files, ~ for the home folder. The name of a file or folder that is
+    there is no pattern, whatever brackets it has.
 
     Raises:
         ConfigError: A pattern stands for no file.
@@ -24,7 +25,9 @@ def find_files(patterns: Iterable[str], option: str = "data.files") -> list[Path
     found: list[Path] = []
     for pattern in patterns:
         path = Path(pattern).expanduser()
-        wanted = str(path / "*.txt") if path.is_dir() else str(path)
+        wanted = str(path)
+        if path.exists():
+            wanted = glob.escape(wanted) + ("/*.txt" if path.is_dir() else "")
         files = sorted(Path(name) for name in glob.glob(wanted) if Path(name).is_file())
         if not files:
             raise ConfigError(
@@ -77,7 +80,7 @@ def open_dataset(data: DataOptions) -> Any:
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # who reads a file of their own asks no host
     try:
         if data.files:
-            names = [str(path.resolve()) for path in find_files(data.files)]
+            names = [glob.escape(str(path.resolve())) for path in find_files(data.files)]
             rows = datasets.load_dataset(
                 "text", data_files=names, split="train", streaming=True, keep_linebreaks=True,
                 encoding="utf-8-sig",

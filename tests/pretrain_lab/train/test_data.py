@@ -68,6 +68,18 @@ def test_files_are_found_by_pattern_folder_and_home(
     assert list(all_rows(marked)) == list(DatasetRows(marked)) == ["ab\n"]
 
 
+def test_brackets_in_a_name_are_no_pattern(tmp_path: Path) -> None:
+    """Of a file that is there, or of a folder; the stream finds both too."""
+    book, old = tmp_path / "Moby Dick [1851].txt", tmp_path / "books [old]"
+    old.mkdir()
+    for path in (book, old / "a*[b].txt"):
+        path.write_text("ab\n", encoding="utf-8")
+    assert find_files([str(book)]) == [book]
+    assert find_files([str(old)]) == [old / "a*[b].txt"]
+    named = data(tmp_path, files=(str(book), str(old)), stream=True)
+    assert list(all_rows(named)) == list(DatasetRows(named)) == ["ab\n", "ab\n"]
+
+
 def test_what_is_held_out_is_the_end_of_the_text() -> None:
     """Whole rows where that comes near the share, and no character on both sides."""
     rows = [f"line {n}\n" for n in range(10, 110)]
