@@ -20,7 +20,7 @@ from pretrain_lab.train import text as train_text
 from pretrain_lab.train.__main__ import main
 from pretrain_lab.train.config import check_config
 from pretrain_lab.train.interrupts import Interrupts
-from pretrain_lab.train.kept import KEPT
+from pretrain_lab.train.kept import KEPT, keep
 from pretrain_lab.train.options import ConfigError
 
 
@@ -187,6 +187,20 @@ def test_a_resume_neither_learns_nor_encodes_anew(
     kept = tmp_path / "run" / KEPT
     kept.write_bytes(b"damaged")
     assert train_text.read_text(made).counts.characters > 0  # it is read anew
+
+
+def test_a_text_with_its_end_is_not_taken_for_one_without(folder: Path, tmp_path: Path) -> None:
+    """Files to evaluate on keep the whole text for training, also where nothing is evaluated."""
+    lengths, keys = [], []
+    for files in (None, [str(folder / "text.txt")]):
+        changes = {"training__evaluate_every": 0, "data__validation_files": files}
+        made = check_config(own(folder, tmp_path / "run", **changes))
+        text = train_text.read_text(made)
+        keep(tmp_path / "run" / KEPT, text.key, text.ids)
+        lengths.append(text.counts.characters)
+        keys.append(text.key)
+    assert keys[0] != keys[1]
+    assert lengths[1] == len((folder / "text.txt").read_text()) > lengths[0]
 
 
 def test_a_run_starts_from_the_weights_of_another(
