@@ -20,7 +20,13 @@ from pretrain_lab.train.data import (
     in_chunks,
     row_encoder,
 )
-from pretrain_lab.train.files import all_rows, file_rows, find_files, hold_out
+from pretrain_lab.train.files import (
+    all_rows,
+    file_rows,
+    find_files,
+    hold_out,
+    validation_rows,
+)
 from pretrain_lab.train.options import ConfigError, DataOptions, TokenizerOptions
 from pretrain_lab.train.tokenizer import (
     check_unknown,
@@ -78,6 +84,17 @@ def test_brackets_in_a_name_are_no_pattern(tmp_path: Path) -> None:
     assert find_files([str(old)]) == [old / "a*[b].txt"]
     named = data(tmp_path, files=(str(book), str(old)), stream=True)
     assert list(all_rows(named)) == list(DatasetRows(named)) == ["ab\n", "ab\n"]
+
+
+def test_a_bad_file_to_evaluate_on_is_told_as_one(tmp_path: Path) -> None:
+    """The message names the option that names the file."""
+    (tmp_path / "bad.txt").write_bytes("na\u00efve".encode("latin1"))
+    (tmp_path / "zero.txt").write_bytes(b"ab\0")
+    (tmp_path / "x.exe").write_bytes(b"\x7fELF\0\xff")
+    for name in ("bad.txt", "zero.txt", "x.exe"):
+        options = data(tmp_path, validation_files=(str(tmp_path / name),))
+        with pytest.raises(ConfigError, match=f"^data.validation_files: expected .*{name}"):
+            list(validation_rows(options))
 
 
 def test_what_is_held_out_is_the_end_of_the_text() -> None:
