@@ -161,6 +161,9 @@ class Hook:
     def after_step(self, run: Run) -> None:
         """Called after every update."""
 
+    def save(self, run: Run) -> None:
+        """Called after every update too, when `after_step` of all hooks is done."""
+
     def end(self, run: Run) -> None:
         """Called once, also when the training was interrupted."""
 
@@ -230,6 +233,8 @@ def fit(
             run.history.losses.append(loss.item())
             for hook in hooks:
                 hook.after_step(run)
+            for hook in hooks:  # whatever their order, what one saves is what all have left
+                hook.save(run)
     finally:
         model.eval()  # also when a reader stops the cell
         for hook in hooks:

@@ -78,7 +78,7 @@ class SaveRun(Hook):
         torch.set_rng_state(common)
         run.history = state.history
 
-    def after_step(self, run: Run) -> None:
+    def save(self, run: Run) -> None:
         """Save, when it is time."""
         if run.is_due(self.every):
             tensors = gather_state(run.model, run.optimizer)

@@ -109,6 +109,31 @@ def test_killed_runs_resume_to_the_same_losses(
     assert not list(tmp_path.rglob("*.part"))
 
 
+@pytest.mark.parametrize("saves_first", [False, True])
+def test_an_evaluation_of_the_step_that_is_saved_is_saved_with_it(
+    tmp_path: Path, saves_first: bool
+) -> None:
+    """Whatever the order of the hooks; one that draws by chance draws the same after a resume."""
+
+    def drawn(kill: int) -> History:
+        """Train with evaluations that are a random number, every second step, and be killed."""
+        torch.manual_seed(3)
+        hooks: list[Hook] = [
+            Evaluate(lambda _: float(torch.rand(())), every=2),
+            SaveRun(tmp_path / "run.safetensors", every=2),
+        ]
+        hooks = [Killing(kill), *(reversed(hooks) if saves_first else hooks)]
+        objective, generator = CausalLM(TEXT, batch_size=2, seq_len=8), Generator().manual_seed(3)
+        return fit(GPT(SIZES), objective, OPTIM, n_steps=6, generator=generator, hooks=hooks)
+
+    expected = drawn(0)
+    (tmp_path / "run.safetensors").unlink()
+    with pytest.raises(Killed):
+        drawn(3)
+    assert drawn(0) == expected
+    assert [step for step, _ in expected.evaluations] == [2, 4, 6]
+
+
 def test_a_finished_run_is_read_not_repeated(tmp_path: Path) -> None:
     """The last step is saved whatever `every`; a second call trains nothing."""
     path = tmp_path / "run.safetensors"
