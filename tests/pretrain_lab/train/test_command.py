@@ -124,6 +124,24 @@ def test_stopped_anywhere_the_weights_are_the_same(
         assert torch.equal(found[name], value), name
 
 
+def test_the_end_says_how_the_model_reads_its_prompt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command reads one under the causal mask; a prefix LM was trained to see all of it."""
+    for kind in OBJECTIVES:
+        train_loop.train(config(tmp_path, kind, training__n_steps=3), cpu=True)
+        *_, note, last = capsys.readouterr().out.splitlines()
+        assert last.startswith("use it: python -m pretrain_lab.sample ")
+        call = "model(ids, prefix_lens=torch.tensor([n]))"
+        assert (call in note) == (kind == "prefix")
+    model, _ = load_model(tmp_path / "prefix" / "model.safetensors")
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        one_way, both_ways = model(ids), model(ids, prefix_lens=torch.tensor([4]))
+        assert torch.equal(model(ids, prefix_lens=torch.tensor([1])), one_way)  # as is said
+    assert not torch.allclose(one_way, both_ways)
+
+
 @pytest.mark.parametrize("kind", OBJECTIVES)
 def test_the_model_is_loaded_from_its_path(folder: Path, kind: str) -> None:
     """With its vocabulary and a card; training went downwards."""
