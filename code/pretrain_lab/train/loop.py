@@ -37,7 +37,7 @@ from pretrain_lab.train.interrupts import Interrupts, Stopped
 from pretrain_lab.train.kept import KEPT, keep
 from pretrain_lab.train.log import RunLog, Silent, tell
 from pretrain_lab.train.objectives import OBJECTIVES, count_predictions
-from pretrain_lab.train.run import Run, check_folder, make_model, prepare
+from pretrain_lab.train.run import Run, check_folder, prepare
 from pretrain_lab.train.seeds import derive_seed
 from pretrain_lab.train.text import announce
 from pretrain_lab.train.words import closing, opening
@@ -192,11 +192,11 @@ def save(run: Run, history: History) -> None:
 
 def save_weights(run: Run, history: History) -> None:
     """Write the model as it is, in a form that `load_model` reads; the first process does."""
-    tensors = gather_state(run.bare_model, run.optimizer.optimizer)
+    weights = {name: whole(value) for name, value in run.bare_model.state_dict().items()}
     if run.accelerator.is_main_process:
-        model = make_model(run.config, run.text.tokenizer)
-        weights = {k: v for k, v in tensors.items() if k.startswith("model.")}
-        model.load_state_dict({k.removeprefix("model."): v for k, v in weights.items()})
+        with torch.device("meta"):  # without the wrappers, and without drawing weights
+            model = OBJECTIVES[run.config.objective.kind].model(run.bare_model.config)
+        model.load_state_dict(weights, assign=True)
         card = {"settings": run.settings, "steps": len(history.losses), "loss": history.losses[-1]}
         card["evaluations"] = history.evaluations
         save_model(_file(run, MODEL), model, run.text.tokenizer, card)

@@ -23,6 +23,7 @@ from train_runs import (
     write_toml,
 )
 
+from pretrain.training import History
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.paths import ROOT
 from pretrain_lab.run_state import CheckpointError
@@ -154,6 +155,23 @@ def test_the_model_is_loaded_from_its_path(folder: Path, kind: str) -> None:
     assert card["settings"]["objective"]["kind"] == kind
     assert min(losses[-3:]) < losses[0] - 0.1
     assert tokenizer.decode(tokenizer.encode("abc de")) == "abc de"
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
+def test_a_model_is_written_without_a_draw_and_reads_as_the_one_trained(
+    folder: Path, tmp_path: Path, positions: str
+) -> None:
+    """Tables of positions, which no file holds, are made when it is loaded."""
+    made = config(folder, output__folder=str(tmp_path), model__positions=positions)
+    run = prepare(made, cpu=True)
+    torch.rand(7)  # where the draws for new weights do not end
+    before = torch.get_rng_state()
+    train_loop.save_weights(run, History([1.0]))
+    assert torch.equal(torch.get_rng_state(), before)
+    model, _ = load_model(tmp_path / "model.safetensors")
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        assert torch.equal(model(ids), run.bare_model.eval()(ids))
 
 
 def test_the_loss_is_the_mean_over_all_predictions(folder: Path, tmp_path: Path) -> None:
