@@ -201,19 +201,22 @@ def restore_state(
 ) -> None:
     """Put weights, buffers and moments of `gather_state` back, each process its part of them.
 
-    The model has no wrappers and is changed in place; `path` is named in messages.
+    The model has no wrappers and is changed in place; `path` is named in messages. A parameter of
+    which no moment was saved had no gradient in any step, and the optimiser begins it anew.
 
     Raises:
         CheckpointError: Tensors are missing, extra or of another shape or dtype. Nothing was
             changed then.
     """
     weights = {f"model.{name}": value for name, value in model.state_dict().items()}
-    wanted = dict(weights)
+    wanted, kept = dict(weights), {}
     moments = _moments_of(optimizer)
     for name, parameter in model.named_parameters():
-        for moment in moments[parameter]:
+        names = {moment: f"optimizer.{name}.{moment}" for moment in moments[parameter]}
+        if tensors.keys() & names.values():
+            kept[parameter] = names
             step = torch.zeros((), device=parameter.device)
-            wanted[f"optimizer.{name}.{moment}"] = step if moment == "step" else parameter
+            wanted |= {full: step if k == "step" else parameter for k, full in names.items()}
     forms, saved = (
         {name: (value.dtype, value.shape) for name, value in given.items()}
         for given in (wanted, tensors)
@@ -224,8 +227,7 @@ def restore_state(
     with torch.no_grad():
         for name, value in weights.items():
             value.copy_(_like(tensors[name], value))
-    for name, parameter in model.named_parameters():
-        names = {moment: f"optimizer.{name}.{moment}" for moment in moments[parameter]}
+    for parameter, names in kept.items():
         optimizer.state[parameter] = {k: _like(tensors[n], wanted[n]) for k, n in names.items()}
 
 

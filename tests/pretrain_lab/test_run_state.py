@@ -109,6 +109,31 @@ def test_killed_runs_resume_to_the_same_losses(
     assert not list(tmp_path.rglob("*.part"))
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_parameters_without_gradient_have_no_moments(tmp_path: Path, optimizer: str) -> None:
+    """A frozen layer and an unused one: a killed run goes on as one that was left alone."""
+    optim = replace(OPTIM, optimizer=optimizer)
+
+    def run(kill: int, hooks: list[Hook]) -> tuple[list[float], nn.Module]:
+        torch.manual_seed(5)
+        model = GPT(SIZES)
+        model.blocks[0].requires_grad_(False)
+        model.add_module("unused", nn.Linear(8, 8))
+        history = fit(
+            model, CausalLM(TEXT, 2, 8), optim, n_steps=6,
+            generator=Generator().manual_seed(5), hooks=[Killing(kill), *hooks],
+        )  # fmt: skip
+        return history.losses, model
+
+    hooks: list[Hook] = [SaveRun(tmp_path / "run.safetensors", every=2)]
+    expected, whole = run(0, [])
+    with pytest.raises(Killed):
+        run(3, hooks)
+    found, model = run(0, hooks)
+    assert found == expected
+    assert same_weights(model, whole)
+
+
 def test_a_finished_run_is_read_not_repeated(tmp_path: Path) -> None:
     """The last step is saved whatever `every`; a second call trains nothing."""
     path = tmp_path / "run.safetensors"
