@@ -65,6 +65,21 @@ def test_special_tokens_are_not_written(gpt: GPT, subwords: SubwordTokenizer) ->
     assert not any(subwords.tokens[i] in plain for i in subwords.special_ids)
 
 
+def test_ids_without_token_are_not_written(subwords: SubwordTokenizer) -> None:
+    """A published model may have more ids than its tokeniser, and the likeliest among them."""
+    size = subwords.vocab_size + 200
+    torch.manual_seed(0)
+    models = [GPT(GPTConfig(size, max_len=12, **SIZES)), T5(T5Config(size, **SIZES))]
+    for model in models:
+        for options in ({"greedy": True}, {"temperature": 9.0}):
+            assert complete(model, subwords, "the old", n_tokens=20, **options)
+    bert = BERT(BERTConfig(size, max_len=12, **SIZES))
+    with torch.no_grad():
+        bert.head.output_bias[subwords.vocab_size :] = 9.0
+    assert complete(bert, subwords, "the [MASK] met").startswith("the")
+    assert len(guesses(bert, subwords, "the [MASK] met", 999)[0]) == 300 - len(subwords.special_ids)
+
+
 def test_long_prompts_are_cut_from_the_left(gpt: GPT, subwords: SubwordTokenizer) -> None:
     """And it is said; the text still begins with all of the prompt."""
     said: list[str] = []
