@@ -116,6 +116,8 @@ def encode_prompt(
 ) -> Tensor:
     """Turn a prompt into ids, int64 (T,), special tokens included, of which a model reads the end.
 
+    A published BERT reads it between [CLS] and [SEP], if its tokeniser has a template of these.
+
     Raises:
         ValueError: As for `complete`.
     """
@@ -133,13 +135,24 @@ def encode_prompt(
     ids = torch.cat(pieces)
     if isinstance(model, BERT) and tokenizer.mask_id not in ids:
         raise ValueError("expected a [MASK] in the prompt, for a BERT fills gaps, got none")
-    limit = getattr(model.config, "max_len", None)
-    if limit is not None and len(ids) > limit:
+    ends = _ends(tokenizer, ids) if isinstance(model, BERT) else []
+    limit = getattr(model.config, "max_len", len(ids)) - len(ends)  # a T5 has none
+    if len(ids) > limit:
         report(f"the prompt has {len(ids)} tokens; the model reads the last {limit}")
         ids = ids[-limit:]
         if isinstance(model, BERT) and tokenizer.mask_id not in ids:
             raise ValueError(f"expected a [MASK] among the last {limit} tokens of the prompt")
-    return ids
+    return torch.tensor([*ends[:1], *ids.tolist(), *ends[1:]])
+
+
+def _ends(tokenizer: Any, ids: Tensor) -> list[int]:
+    """Give [CLS] and [SEP] if a tokeniser puts them around a text, and the prompt has not done so.
+
+    The book's tokenisers put nothing there.
+    """
+    ids_around: list[int] = getattr(tokenizer, "template_ids", [])
+    names = [tokenizer.tokens[i] for i in ids_around]
+    return ids_around if names == ["[CLS]", "[SEP]"] and int(ids[0]) != ids_around[0] else []
 
 
 def _check_characters(tokenizer: Any, texts: list[str], report: Callable[[str], None]) -> None:
