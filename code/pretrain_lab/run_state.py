@@ -144,9 +144,16 @@ def settings_of(run: Run) -> dict[str, Any]:
     return {
         "n_steps": run.n_steps,
         "optim": _as_json(run.optim),
-        "model": _as_json(getattr(run.model, "config", None)),
+        "model": _as_json(_options_of(run.model)),
         "objective": _as_json(run.objective),
     }
+
+
+def _options_of(model: Any) -> Any:
+    """Give the configuration of a model; for a head on a backbone, both options; else None."""
+    if hasattr(model, "config") or not hasattr(model, "head_options"):
+        return getattr(model, "config", None)
+    return {"backbone": model.backbone.config, **model.head_options()}
 
 
 def _as_json(value: Any) -> Any:

@@ -153,7 +153,9 @@ def tag_loss() -> Objective:
 
 
 @pytest.mark.parametrize(
-    ("head", "loss"), [(TextClassifier, label_loss), (WordTagger, tag_loss)], ids=str
+    ("head", "loss"),
+    [(TextClassifier, label_loss), (WordTagger, tag_loss)],
+    ids=["classifier", "tagger"],
 )
 def test_a_run_killed_in_a_pass_takes_the_rest_of_it(
     tmp_path: Path, head: type[nn.Module], loss: Callable[..., Objective]
@@ -174,14 +176,14 @@ def test_a_run_killed_in_a_pass_takes_the_rest_of_it(
     assert run(0, hooks, loss()) == run(0, [], loss())
 
 
-def test_other_labels_or_texts_are_another_run(tmp_path: Path) -> None:
-    """They are known by their hash; so is a file that says nothing of the passes."""
+def test_other_labels_texts_or_heads_are_another_run(tmp_path: Path) -> None:
+    """Each is named; so is what a file lacks that says nothing of the passes."""
     path = tmp_path / "run.safetensors"
 
-    def run(objective: Objective) -> None:
-        """Train for a step, or read the file of one."""
+    def run(objective: Objective, sizes: GPTConfig = SIZES, pooling: str = "mean") -> None:
+        """Train for a pass, or read the file of one."""
         fit(
-            TextClassifier(GPT(SIZES), 2), objective, OPTIM, n_steps=3,
+            TextClassifier(GPT(sizes), 2, pooling=pooling), objective, OPTIM, n_steps=3,
             generator=Generator().manual_seed(6), hooks=[SaveRun(path)],
         )  # fmt: skip
 
@@ -190,6 +192,11 @@ def test_other_labels_or_texts_are_another_run(tmp_path: Path) -> None:
     for other in (label_loss([1] * 9), label_loss(n_texts=8)):
         with pytest.raises(CheckpointError, match=r"objective\.objectives\.labels\.examples"):
             run(other)
+    for sizes, pooling, name in (
+        (replace(SIZES, n_heads=4), "mean", "backbone.n_heads"), (SIZES, "last", "pooling"),
+    ):  # fmt: skip
+        with pytest.raises(CheckpointError, match=f"'model.{name}': "):
+            run(label_loss(), sizes, pooling)
     state = read_state(path, settings_of_file(path), generators="stored")
     write_state(path, replace(state, place=None))
     with pytest.raises(CheckpointError, match="what is left of 1 passes, got 0"):
