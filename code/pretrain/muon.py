@@ -8,6 +8,7 @@ Left out: several devices at once.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -100,6 +101,17 @@ class MuonWithAdamW(torch.optim.Optimizer):
         super().__init__(muon.param_groups + adamw.param_groups, {})
         self.parts = (muon, adamw)
         muon.state = adamw.state = self.state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take groups and moments from a state, for both optimisers.
+
+        Loading puts a new list and a new dictionary into the place of those that were shared.
+        """
+        super().load_state_dict(state_dict)
+        n_of_muon = len(self.parts[0].param_groups)
+        groups = self.param_groups[:n_of_muon], self.param_groups[n_of_muon:]
+        for part, own in zip(self.parts, groups, strict=True):
+            part.param_groups, part.state = own, self.state
 
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update all parameters."""

@@ -48,7 +48,11 @@ class T5Config:
     # (T5); otherwise it is an own one, without the scale (1.1)
 
     def __post_init__(self) -> None:
-        """Refuse heads that D cannot be cut into."""
+        """Refuse no heads, and heads that D cannot be cut into."""
+        if self.d_model < 1 or self.n_heads < 1:
+            raise ValueError(
+                f"expected d_model >= 1 and n_heads >= 1, got {self.d_model} and {self.n_heads}"
+            )
         if self.d_head is None and self.d_model % self.n_heads:
             raise ValueError(
                 "expected d_model divisible by n_heads, or a d_head, got "

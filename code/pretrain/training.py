@@ -46,9 +46,18 @@ class OptimConfig:
     optimizer: str = "adamw"  # or "muon": for the matrices in blocks, and AdamW for all else
 
     def __post_init__(self) -> None:
-        """Refuse rates that train nothing."""
-        if not self.lr > 0 or self.n_warmup < 0:
-            raise ValueError(f"expected lr > 0 and n_warmup >= 0, got {self.lr}, {self.n_warmup}")
+        """Refuse settings that train nothing; a clip_norm of infinity clips nothing."""
+        if not 0 < self.lr < math.inf:
+            raise ValueError(f"expected 0 < lr < inf, got {self.lr}")
+        if self.n_warmup < 0:
+            raise ValueError(f"expected n_warmup >= 0, got {self.n_warmup}")
+        for name in ("final_lr", "weight_decay"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"expected 0 <= {name} < inf, got {getattr(self, name)}")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"expected two betas in [0, 1), got {self.betas}")
+        if not self.clip_norm > 0:
+            raise ValueError(f"expected clip_norm > 0, got {self.clip_norm}")
         if self.optimizer not in ("adamw", "muon"):
             raise ValueError(f"expected optimizer 'adamw' or 'muon', got {self.optimizer!r}")
         if self.optimizer == "muon" and self.relative_lr:
@@ -152,6 +161,9 @@ class Hook:
     def after_step(self, run: Run) -> None:
         """Called after every update."""
 
+    def save(self, run: Run) -> None:
+        """Called after every update too, when `after_step` of all hooks is done."""
+
     def end(self, run: Run) -> None:
         """Called once, also when the training was interrupted."""
 
@@ -194,7 +206,8 @@ def fit(
 
     Raises:
         ValueError: n_steps < 1, or a warm-up longer than the run.
-        FloatingPointError: The loss became infinite or NaN; the parameters are from before.
+        FloatingPointError: The loss or its gradient became infinite or NaN; the parameters are
+            from before.
     """
     if n_steps < 1 or optim.n_warmup > n_steps:
         raise ValueError(f"expected n_steps >= 1 and n_warmup, got {n_steps}, {optim.n_warmup}")
@@ -211,11 +224,17 @@ def fit(
                 raise FloatingPointError(f"step {run.step}: expected a finite loss, got {loss}")
             optimizer.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), optim.clip_norm)
+            norm = nn.utils.clip_grad_norm_(model.parameters(), optim.clip_norm)
+            if not norm.isfinite():
+                raise FloatingPointError(
+                    f"step {run.step}: expected a finite gradient, got norm {norm}"
+                )
             optimizer.step()
             run.history.losses.append(loss.item())
             for hook in hooks:
                 hook.after_step(run)
+            for hook in hooks:  # whatever their order, what one saves is what all have left
+                hook.save(run)
     finally:
         model.eval()  # also when a reader stops the cell
         for hook in hooks:

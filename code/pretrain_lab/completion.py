@@ -29,18 +29,10 @@ class _Allowed(Sampling):
 
     banned: tuple[int, ...] = ()
 
-    def distribution(self, logits: Tensor) -> Tensor:
-        """Turn logits (..., V) into probabilities that are zero for what is banned."""
-        return super().distribution(self._without(logits))
-
     def __call__(self, logits: Tensor) -> Tensor:
         """Choose a token for each row: logits (B, V) to ids, int64 (B,)."""
-        return super().__call__(self._without(logits))
-
-    def _without(self, logits: Tensor) -> Tensor:
-        """Give banned ids no chance."""
         banned = torch.tensor(self.banned, dtype=torch.int64)
-        return logits.index_fill(-1, banned, torch.finfo(logits.dtype).min)
+        return super().__call__(logits.index_fill(-1, banned, torch.finfo(logits.dtype).min))
 
 
 def complete(
@@ -124,6 +116,8 @@ def encode_prompt(
 ) -> Tensor:
     """Turn a prompt into ids, int64 (T,), special tokens included, of which a model reads the end.
 
+    A published BERT reads it between [CLS] and [SEP], if its tokeniser has a template of these.
+
     Raises:
         ValueError: As for `complete`.
     """
@@ -141,13 +135,24 @@ def encode_prompt(
     ids = torch.cat(pieces)
     if isinstance(model, BERT) and tokenizer.mask_id not in ids:
         raise ValueError("expected a [MASK] in the prompt, for a BERT fills gaps, got none")
-    limit = getattr(model.config, "max_len", None)
-    if limit is not None and len(ids) > limit:
+    ends = _ends(tokenizer, ids) if isinstance(model, BERT) else []
+    limit = getattr(model.config, "max_len", len(ids)) - len(ends)  # a T5 has none
+    if len(ids) > limit:
         report(f"the prompt has {len(ids)} tokens; the model reads the last {limit}")
         ids = ids[-limit:]
         if isinstance(model, BERT) and tokenizer.mask_id not in ids:
             raise ValueError(f"expected a [MASK] among the last {limit} tokens of the prompt")
-    return ids
+    return torch.tensor([*ends[:1], *ids.tolist(), *ends[1:]])
+
+
+def _ends(tokenizer: Any, ids: Tensor) -> list[int]:
+    """Give [CLS] and [SEP] if a tokeniser puts them around a text, and the prompt has not done so.
+
+    The book's tokenisers put nothing there.
+    """
+    ids_around: list[int] = getattr(tokenizer, "template_ids", [])
+    names = [tokenizer.tokens[i] for i in ids_around]
+    return ids_around if names == ["[CLS]", "[SEP]"] and int(ids[0]) != ids_around[0] else []
 
 
 def _check_characters(tokenizer: Any, texts: list[str], report: Callable[[str], None]) -> None:
@@ -218,16 +223,18 @@ def _answer(
 
 
 def _not_written(model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """List the special tokens that never stand in a text; sentinels and the end do for a T5."""
-    special, wanted = _specials(model, tokenizer), {_eos_id(tokenizer)}
+    """List the ids that never stand in a text; a T5's sentinels and the end do."""
+    wanted = {_eos_id(tokenizer)}
     if isinstance(model, T5):
-        wanted |= {i for i in special if SENTINEL.fullmatch(tokenizer.tokens[i])}
-    return tuple(i for i in special if i not in wanted)
+        wanted |= {i for i in tokenizer.special_ids if SENTINEL.fullmatch(tokenizer.tokens[i])}
+    return tuple(i for i in _specials(model, tokenizer) if i not in wanted)
 
 
 def _specials(model: Any, tokenizer: Any) -> list[int]:
-    """List the special tokens that a model has an output for."""
-    return [i for i in tokenizer.special_ids if i < model.config.vocab_size]
+    """List the special tokens that a model has an output for, and its ids without a token."""
+    n_outputs = model.config.vocab_size
+    special = [i for i in tokenizer.special_ids if i < n_outputs]
+    return [*special, *range(tokenizer.vocab_size, n_outputs)]
 
 
 def _eos_id(tokenizer: Any) -> int | None:

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -45,7 +45,14 @@ class RunState:
     history: History
     settings: dict[str, Any]  # what a resume must agree with; JSON values
     generators: str  # "stored" or "derived"
-    place: Any = None  # in a stream; JSON values
+    place: Any = None  # in a stream, or in passes over examples; JSON values
+
+
+@runtime_checkable
+class InPasses(Protocol):
+    """An objective, or a part of one, that takes its examples batch by batch, pass after pass."""
+
+    left: list[list[int]]  # batches of this pass that are still to come
 
 
 class SaveRun(Hook):
@@ -54,8 +61,9 @@ class SaveRun(Hook):
     def __init__(self, path: str | Path, *, every: int = 100) -> None:
         """Name the file to save to, and to resume from when it exists.
 
-        A resume is refused when the length, the text, or the settings of optimiser, model or
-        objective differ. The run is saved every so many steps, and after the last one.
+        A resume is refused when the length, the text or the examples, or the settings of optimiser,
+        model or objective differ; an objective that is a plain function is known by its name alone.
+        The run is saved every so many steps, and after the last one.
         """
         if every < 1:
             raise ValueError(f"expected every >= 1, got {every}")
@@ -72,19 +80,40 @@ class SaveRun(Hook):
         lost = [name for name in names if name not in state.tensors]
         if lost:
             raise CheckpointError(f"expected {lost} in {self.path}")
+        parts, places = list(_in_passes(run.objective)), state.place or []
+        if len(places) != len(parts):
+            raise CheckpointError(
+                f"expected in {self.path} what is left of {len(parts)} passes, got {len(places)}"
+            )
         own, common = (state.tensors.pop(name) for name in names)
         restore_state(run.model, run.optimizer, state.tensors, self.path)
+        for part, left in zip(parts, places, strict=True):
+            part.left[:] = left
         run.generator.set_state(own)
         torch.set_rng_state(common)
         run.history = state.history
 
-    def after_step(self, run: Run) -> None:
+    def save(self, run: Run) -> None:
         """Save, when it is time."""
         if run.is_due(self.every):
             tensors = gather_state(run.model, run.optimizer)
             tensors["generator"] = run.generator.get_state()
             tensors["global_generator"] = torch.get_rng_state()
-            write_state(self.path, RunState(tensors, run.history, self.settings, "stored"))
+            places = [part.left for part in _in_passes(run.objective)]
+            state = RunState(tensors, run.history, self.settings, "stored", places)
+            write_state(self.path, state)
+
+
+def _in_passes(objective: Any) -> Iterator[InPasses]:
+    """Yield what has batches left: an objective itself, or those that it is a mixture of."""
+    if isinstance(objective, InPasses):
+        yield objective
+    elif is_dataclass(objective):
+        for one in fields(objective):
+            yield from _in_passes(getattr(objective, one.name))
+    elif isinstance(objective, Mapping):
+        for part in objective.values():
+            yield from _in_passes(part)
 
 
 @contextmanager
@@ -115,9 +144,16 @@ def settings_of(run: Run) -> dict[str, Any]:
     return {
         "n_steps": run.n_steps,
         "optim": _as_json(run.optim),
-        "model": _as_json(getattr(run.model, "config", None)),
+        "model": _as_json(_options_of(run.model)),
         "objective": _as_json(run.objective),
     }
+
+
+def _options_of(model: Any) -> Any:
+    """Give the configuration of a model; for a head on a backbone, both options; else None."""
+    if hasattr(model, "config") or not hasattr(model, "head_options"):
+        return getattr(model, "config", None)
+    return {"backbone": model.backbone.config, **model.head_options()}
 
 
 def _as_json(value: Any) -> Any:
@@ -189,10 +225,10 @@ def gather_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str
     Buffers count as weights. Where parameters are shared out, all processes must call this
     together.
     """
-    tensors = {f"model.{name}": _whole(value) for name, value in model.state_dict().items()}
+    tensors = {f"model.{name}": whole(value) for name, value in model.state_dict().items()}
     for name, parameter in model.named_parameters():
         for moment, value in optimizer.state.get(parameter, {}).items():
-            tensors[f"optimizer.{name}.{moment}"] = _whole(value)
+            tensors[f"optimizer.{name}.{moment}"] = whole(value)
     return tensors
 
 
@@ -201,19 +237,22 @@ def restore_state(
 ) -> None:
     """Put weights, buffers and moments of `gather_state` back, each process its part of them.
 
-    The model has no wrappers and is changed in place; `path` is named in messages.
+    The model has no wrappers and is changed in place; `path` is named in messages. A parameter of
+    which no moment was saved had no gradient in any step, and the optimiser begins it anew.
 
     Raises:
         CheckpointError: Tensors are missing, extra or of another shape or dtype. Nothing was
             changed then.
     """
     weights = {f"model.{name}": value for name, value in model.state_dict().items()}
-    wanted = dict(weights)
+    wanted, kept = dict(weights), {}
     moments = _moments_of(optimizer)
     for name, parameter in model.named_parameters():
-        for moment in moments[parameter]:
+        names = {moment: f"optimizer.{name}.{moment}" for moment in moments[parameter]}
+        if tensors.keys() & names.values():
+            kept[parameter] = names
             step = torch.zeros((), device=parameter.device)
-            wanted[f"optimizer.{name}.{moment}"] = step if moment == "step" else parameter
+            wanted |= {full: step if k == "step" else parameter for k, full in names.items()}
     forms, saved = (
         {name: (value.dtype, value.shape) for name, value in given.items()}
         for given in (wanted, tensors)
@@ -224,8 +263,7 @@ def restore_state(
     with torch.no_grad():
         for name, value in weights.items():
             value.copy_(_like(tensors[name], value))
-    for name, parameter in model.named_parameters():
-        names = {moment: f"optimizer.{name}.{moment}" for moment in moments[parameter]}
+    for parameter, names in kept.items():
         optimizer.state[parameter] = {k: _like(tensors[n], wanted[n]) for k, n in names.items()}
 
 
@@ -238,10 +276,10 @@ def _moments_of(optimizer: torch.optim.Optimizer) -> dict[Tensor, tuple[str, ...
     }
 
 
-def _whole(value: Tensor) -> Tensor:
+def whole(value: Tensor) -> Tensor:
     """Copy a tensor to the CPU; the parts of one that is shared out are brought together."""
-    whole: Tensor = getattr(value.detach(), "full_tensor", value.detach)()
-    return whole.cpu().clone().contiguous()
+    found: Tensor = getattr(value.detach(), "full_tensor", value.detach)()
+    return found.cpu().clone().contiguous()
 
 
 def _like(value: Tensor, target: Any) -> Tensor:

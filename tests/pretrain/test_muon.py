@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Muon: singular values near 1, the steps of PyTorch's own, and no slow imitation of bfloat16."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import Generator, nn
 
 from pretrain import muon
 from pretrain.muon import Muon, orthogonalise, product_dtype
+from pretrain.training import OptimConfig, make_optimizer, set_learning_rate
 
 CPU = torch.device("cpu")
 
@@ -51,6 +54,28 @@ def test_steps_are_those_of_pytorch(monkeypatch: pytest.MonkeyPatch, generator: 
             optimizer.step()
     assert (ours - start).abs().max() > 0.05
     assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+def test_a_state_that_is_loaded_reaches_both_rules(generator: Generator) -> None:
+    """Moments and rates go on from there, and the rate is still that which is set.
+
+    `accelerate` loads a state whenever it prepares an optimiser.
+    """
+    model = nn.ModuleDict({"blocks": nn.Linear(6, 4)})
+    pairs = []
+    for one in (model, deepcopy(model)):
+        pairs.append((one, make_optimizer(one, OptimConfig(lr=0.1, optimizer="muon"))))
+    for step in range(3):
+        gradients = [torch.randn(p.shape, generator=generator) for p in model.parameters()]
+        for one, optimizer in pairs:
+            for parameter, gradient in zip(one.parameters(), gradients, strict=True):
+                parameter.grad = gradient.clone()
+            set_learning_rate(optimizer, 0.1 / (step + 1))
+            optimizer.step()
+        pairs[1][1].load_state_dict(deepcopy(pairs[1][1].state_dict()))
+        assert len(pairs[1][1].state) == len(gradients)  # it has the moments of all
+    for whole, loaded in zip(model.parameters(), pairs[1][0].parameters(), strict=True):
+        assert torch.equal(whole, loaded)
 
 
 @pytest.mark.parametrize(

@@ -305,5 +305,13 @@ def test_bad_sizes_are_named(tiny_t5: Build) -> None:
     with pytest.raises(ValueError, match="divisible by n_heads, or a d_head, got 8 and 3"):
         tiny_t5(n_heads=3, d_head=None)
     assert tiny_t5(n_heads=3, d_head=4).encode(IDS).shape == (2, 6, 8)
+    for wrong, got in (
+        ({"n_heads": 0, "d_head": None}, "8 and 0"),
+        ({"n_heads": 0, "d_head": 4}, "8 and 0"),
+        ({"n_heads": -2, "d_head": None}, "8 and -2"),
+        ({"d_model": 0, "d_head": 4}, "0 and 2"),
+    ):
+        with pytest.raises(ValueError, match=f"d_model >= 1 and n_heads >= 1, got {got}"):
+            tiny_t5(**wrong)
     with pytest.raises(ValueError, match=r"\['gelu', 'gelu_tanh', 'relu'\], got 'swish'"):
         tiny_t5(activation="swish")

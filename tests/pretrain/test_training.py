@@ -235,6 +235,21 @@ def test_a_loss_that_is_not_finite_stops_before_the_update(generator: Generator)
         assert not torch.equal(model.weight, seen[1])
 
 
+def test_a_gradient_that_is_not_finite_stops_before_the_update(generator: Generator) -> None:
+    """Of a finite loss too, such as a root at 0: the weights are those of the last good step."""
+    model = nn.Linear(2, 1)
+    before = model.weight.detach().clone()
+
+    def loss(model: nn.Module, _: Generator) -> Tensor:
+        """Be 0, with a slope that has no end."""
+        found: Tensor = (model.weight - before).abs().sum().sqrt()
+        return found
+
+    with pytest.raises(FloatingPointError, match="step 0: expected a finite gradient, got norm"):
+        fit(model, loss, OptimConfig(lr=0.1), n_steps=5, generator=generator)
+    assert torch.equal(model.weight, before)
+
+
 def test_evaluations_and_the_modes_of_the_model(generator: Generator) -> None:
     """One loss a step, in training mode; Evaluate at every third step and the last, without."""
     model = nn.Linear(3, 1)
@@ -380,20 +395,35 @@ def test_each_model_overfits_one_batch(
     assert losses[-1] < 0.02
 
 
-def test_bad_settings_are_named() -> None:
-    """Runs that cannot be are refused before anything happens."""
-    refused = (
-        ({"lr": 0.0}, "0.0, 0"),
-        ({"lr": math.nan}, "nan, 0"),
-        ({"lr": 1, "n_warmup": -1}, "1, -1"),
-    )
-    for wrong, got in refused:
-        with pytest.raises(ValueError, match=f"expected lr > 0 and n_warmup >= 0, got {got}"):
-            OptimConfig(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'adamw' or 'muon', got 'sgd'"):
-        OptimConfig(lr=0.1, optimizer="sgd")
-    with pytest.raises(ValueError, match="no relative_lr with Muon"):
-        OptimConfig(lr=0.1, optimizer="muon", relative_lr=True)
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"lr": 0.0}, r"0 < lr < inf, got 0.0"),
+        ({"lr": math.nan}, r"0 < lr < inf, got nan"),
+        ({"lr": math.inf}, r"0 < lr < inf, got inf"),
+        ({"n_warmup": -1}, r"n_warmup >= 0, got -1"),
+        ({"final_lr": math.nan}, r"0 <= final_lr < inf, got nan"),
+        ({"final_lr": -0.1}, r"0 <= final_lr < inf, got -0.1"),
+        ({"betas": (2, 3)}, r"two betas in \[0, 1\), got \(2, 3\)"),
+        ({"betas": (0.9, 1.0)}, r"two betas in \[0, 1\), got \(0.9, 1.0\)"),
+        ({"betas": (0.9,)}, r"two betas in \[0, 1\), got \(0.9,\)"),
+        ({"weight_decay": -0.1}, r"0 <= weight_decay < inf, got -0.1"),
+        ({"clip_norm": -1}, r"clip_norm > 0, got -1"),
+        ({"clip_norm": math.nan}, r"clip_norm > 0, got nan"),
+        ({"optimizer": "sgd"}, r"optimizer 'adamw' or 'muon', got 'sgd'"),
+        ({"optimizer": "muon", "relative_lr": True}, r"no relative_lr with Muon"),
+    ],
+    ids=str,
+)
+def test_settings_that_train_nothing_are_refused(wrong: dict[str, Any], message: str) -> None:
+    """The option is named, and what came. No clipping is an infinite norm, which is none of it."""
+    with pytest.raises(ValueError, match=f"expected {message}"):
+        OptimConfig(**{"lr": 0.1, **wrong})
+    assert OptimConfig(lr=0.1, clip_norm=math.inf).clip_norm == math.inf
+
+
+def test_runs_that_cannot_be_are_refused() -> None:
+    """Before anything happens: no steps, or a warm-up longer than all of them."""
     for n_steps, n_warmup in ((0, 0), (5, 6)):
         optim = OptimConfig(lr=0.1, n_warmup=n_warmup)
         with pytest.raises(

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """One call from prompt to text, for each kind of model."""
 
+import json
 from typing import Any
 
 import pytest
 import torch
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
 from torch import nn
 
 from pretrain.bert import BERT, BERTConfig
@@ -65,6 +68,21 @@ def test_special_tokens_are_not_written(gpt: GPT, subwords: SubwordTokenizer) ->
     assert not any(subwords.tokens[i] in plain for i in subwords.special_ids)
 
 
+def test_ids_without_token_are_not_written(subwords: SubwordTokenizer) -> None:
+    """A published model may have more ids than its tokeniser, and the likeliest among them."""
+    size = subwords.vocab_size + 200
+    torch.manual_seed(0)
+    models = [GPT(GPTConfig(size, max_len=12, **SIZES)), T5(T5Config(size, **SIZES))]
+    for model in models:
+        for options in ({"greedy": True}, {"temperature": 9.0}):
+            assert complete(model, subwords, "the old", n_tokens=20, **options)
+    bert = BERT(BERTConfig(size, max_len=12, **SIZES))
+    with torch.no_grad():
+        bert.head.output_bias[subwords.vocab_size :] = 9.0
+    assert complete(bert, subwords, "the [MASK] met").startswith("the")
+    assert len(guesses(bert, subwords, "the [MASK] met", 999)[0]) == 300 - len(subwords.special_ids)
+
+
 def test_long_prompts_are_cut_from_the_left(gpt: GPT, subwords: SubwordTokenizer) -> None:
     """And it is said; the text still begins with all of the prompt."""
     said: list[str] = []
@@ -88,6 +106,32 @@ def test_special_tokens_of_a_prompt_are_taken_as_such(
     characters = CharTokenizer("abc ")
     model = BERT(BERTConfig(6, max_len=8, **SIZES))
     assert encode_prompt(model, characters, "a [MASK]").tolist() == [2, 5, characters.mask_id]
+
+
+def test_a_published_bert_is_asked_in_its_form() -> None:
+    """Where the tokeniser's template puts [CLS] and [SEP] around a text, they count as read."""
+    plain = train_subwords(TEXT, "wordpiece", 130)
+    backend = Tokenizer.from_str(json.dumps(plain.to_dict()))
+    ends = [(name, backend.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    backend.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    framed = SubwordTokenizer(backend)
+    model = BERT(BERTConfig(plain.vocab_size, max_len=12, **SIZES))
+    prompt = "the [MASK] met"
+    bare = encode_prompt(model, plain, prompt).tolist()
+    asked = [plain.cls_id, *bare, plain.sep_id]
+    assert encode_prompt(model, framed, prompt).tolist() == asked
+    assert encode_prompt(model, framed, f"[CLS] {prompt} [SEP]").tolist() == asked
+    with torch.no_grad():
+        logits = model.eval()(torch.tensor([asked]))[0, asked.index(plain.mask_id)]
+    logits[[*plain.special_ids]] = -torch.inf
+    best = plain.tokens[int(logits.argmax())]
+    assert guesses(model, framed, prompt)[0][0][0] == best
+    assert complete(model, framed, prompt) == f"the {best.removeprefix('##')} met"
+    said: list[str] = []
+    ids = encode_prompt(model, framed, "old " * 20 + "[MASK]", report=said.append)
+    assert ids.tolist()[::11] == [plain.cls_id, plain.sep_id]
+    assert ids.tolist()[10] == plain.mask_id
+    assert said[0].endswith("the model reads the last 10")
 
 
 def test_a_bert_fills_every_mask(bert: BERT, subwords: SubwordTokenizer) -> None:

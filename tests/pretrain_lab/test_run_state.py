@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,9 @@ from pretrain.gpt import GPT, GPTConfig
 from pretrain.objectives import CausalLM, Objective
 from pretrain.training import Evaluate, History, Hook, OptimConfig, Run, fit
 from pretrain_lab import run_state
+from pretrain_lab.finetuning.sequence_classification import TextClassifier, classification_loss
+from pretrain_lab.finetuning.text_to_text import Mixture
+from pretrain_lab.finetuning.token_classification import Words, WordTagger, tagging_loss
 from pretrain_lab.run_state import (
     CheckpointError,
     RunState,
@@ -107,6 +110,129 @@ def test_killed_runs_resume_to_the_same_losses(
     assert found == expected
     assert same_weights(model, whole)
     assert not list(tmp_path.rglob("*.part"))
+
+
+@pytest.mark.parametrize("saves_first", [False, True])
+def test_an_evaluation_of_the_step_that_is_saved_is_saved_with_it(
+    tmp_path: Path, saves_first: bool
+) -> None:
+    """Whatever the order of the hooks; one that draws by chance draws the same after a resume."""
+
+    def drawn(kill: int) -> History:
+        """Train with evaluations that are a random number, every second step, and be killed."""
+        torch.manual_seed(3)
+        hooks: list[Hook] = [
+            Evaluate(lambda _: float(torch.rand(())), every=2),
+            SaveRun(tmp_path / "run.safetensors", every=2),
+        ]
+        hooks = [Killing(kill), *(reversed(hooks) if saves_first else hooks)]
+        objective, generator = CausalLM(TEXT, batch_size=2, seq_len=8), Generator().manual_seed(3)
+        return fit(GPT(SIZES), objective, OPTIM, n_steps=6, generator=generator, hooks=hooks)
+
+    expected = drawn(0)
+    (tmp_path / "run.safetensors").unlink()
+    with pytest.raises(Killed):
+        drawn(3)
+    assert drawn(0) == expected
+    assert [step for step, _ in expected.evaluations] == [2, 4, 6]
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_parameters_without_gradient_have_no_moments(tmp_path: Path, optimizer: str) -> None:
+    """A frozen layer and an unused one: a killed run goes on as one that was left alone."""
+    optim = replace(OPTIM, optimizer=optimizer)
+
+    def run(kill: int, hooks: list[Hook]) -> tuple[list[float], nn.Module]:
+        torch.manual_seed(5)
+        model = GPT(SIZES)
+        model.blocks[0].requires_grad_(False)
+        model.add_module("unused", nn.Linear(8, 8))
+        history = fit(
+            model, CausalLM(TEXT, 2, 8), optim, n_steps=6,
+            generator=Generator().manual_seed(5), hooks=[Killing(kill), *hooks],
+        )  # fmt: skip
+        return history.losses, model
+
+    hooks: list[Hook] = [SaveRun(tmp_path / "run.safetensors", every=2)]
+    expected, whole = run(0, [])
+    with pytest.raises(Killed):
+        run(3, hooks)
+    found, model = run(0, hooks)
+    assert found == expected
+    assert same_weights(model, whole)
+
+
+EXAMPLES = [torch.arange(2, 3 + i % 5) for i in range(9)]
+
+
+def label_loss(labels: Sequence[int] = (0, 1, 1) * 3, n_texts: int = 9) -> Objective:
+    """Make the objective of a classifier: passes of three batches, inside a mixture of one part."""
+    loss = classification_loss(EXAMPLES[:n_texts], labels[:n_texts], batch_size=3, pad_id=0)
+    return Mixture({"labels": loss}, {"labels": 1.0})
+
+
+def tag_loss() -> Objective:
+    """Make the objective of a tagger, one class for each text's last token."""
+    words = [Words(ids, torch.tensor([len(ids) - 1])) for ids in EXAMPLES]
+    return tagging_loss(words, [[i % 2] for i in range(9)], batch_size=3, pad_id=0)
+
+
+@pytest.mark.parametrize(
+    ("head", "loss"),
+    [(TextClassifier, label_loss), (WordTagger, tag_loss)],
+    ids=["classifier", "tagger"],
+)
+def test_a_run_killed_in_a_pass_takes_the_rest_of_it(
+    tmp_path: Path, head: type[nn.Module], loss: Callable[..., Objective]
+) -> None:
+    """Saved after two of three batches, it goes on with the third, not with a new pass."""
+
+    def run(kill: int, hooks: list[Hook], objective: Objective) -> list[float]:
+        """Fine-tune for three passes and a batch, unless killed."""
+        torch.manual_seed(6)
+        optim, generator = OptimConfig(1e-2), Generator().manual_seed(6)
+        hooks = [Killing(kill), *hooks]
+        model = head(GPT(SIZES), 2)
+        return fit(model, objective, optim, n_steps=10, generator=generator, hooks=hooks).losses
+
+    hooks: list[Hook] = [SaveRun(tmp_path / "run.safetensors", every=5)]
+    with pytest.raises(Killed):
+        run(6, hooks, loss())
+    assert run(0, hooks, loss()) == run(0, [], loss())
+
+
+def test_other_labels_texts_or_heads_are_another_run(tmp_path: Path) -> None:
+    """Each is named; so is what a file lacks that says nothing of the passes."""
+    path = tmp_path / "run.safetensors"
+
+    def run(objective: Objective, sizes: GPTConfig = SIZES, pooling: str = "mean") -> None:
+        """Train for a pass, or read the file of one."""
+        fit(
+            TextClassifier(GPT(sizes), 2, pooling=pooling), objective, OPTIM, n_steps=3,
+            generator=Generator().manual_seed(6), hooks=[SaveRun(path)],
+        )  # fmt: skip
+
+    run(label_loss())
+    run(label_loss())
+    for other in (label_loss([1] * 9), label_loss(n_texts=8)):
+        with pytest.raises(CheckpointError, match=r"objective\.objectives\.labels\.examples"):
+            run(other)
+    for sizes, pooling, name in (
+        (replace(SIZES, n_heads=4), "mean", "backbone.n_heads"), (SIZES, "last", "pooling"),
+    ):  # fmt: skip
+        with pytest.raises(CheckpointError, match=f"'model.{name}': "):
+            run(label_loss(), sizes, pooling)
+    state = read_state(path, settings_of_file(path), generators="stored")
+    write_state(path, replace(state, place=None))
+    with pytest.raises(CheckpointError, match="what is left of 1 passes, got 0"):
+        run(label_loss())
+
+
+def settings_of_file(path: Path) -> dict[str, Any]:
+    """Read the settings that a file was saved with."""
+    with safe_open(path, framework="pt") as file:
+        settings: dict[str, Any] = json.loads(file.metadata()["run"])["settings"]
+    return settings
 
 
 def test_a_finished_run_is_read_not_repeated(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Generator, Tensor, nn
 
 from pretrain_lab.checkpoints import HEADS, load_model
-from pretrain_lab.finetuning.lora import LoRALinear, replace_module
+from pretrain_lab.finetuning.lora import LoRALinear, lora_layers, replace_module
 from pretrain_lab.run_state import CheckpointError, replacing
 
 _HEADER = "pretrain_adapters"
@@ -80,8 +80,8 @@ def load_adapters(path: str | Path, base: nn.Module | str | Path | None = None) 
 
     Raises:
         FileNotFoundError: No such file, or no such base.
-        CheckpointError: The file is damaged or no file of adapters, or the base is another model.
-            The base is as it was then.
+        CheckpointError: The file is damaged or no file of adapters, or the base is another model
+            or has adapters already. The base is as it was then.
     """
     path = Path(path)
     if not path.exists():
@@ -91,6 +91,11 @@ def load_adapters(path: str | Path, base: nn.Module | str | Path | None = None) 
     if base is None or isinstance(base, str | Path):
         base, tokenizer = load_model(what["base"] if base is None else base)
     assert isinstance(base, nn.Module)
+    n_adapters = len(list(lora_layers(base)))
+    if n_adapters:
+        raise CheckpointError(
+            f"expected a base without adapters for {path}, got a {_kind(base)} with {n_adapters}"
+        )
     found = _hash(base, {_plain(name) for name in _below(trained, what["head"] is not None)})
     if found != what["sha256"]:
         raise CheckpointError(

@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from pretrain.evaluation import eval_mode
-from pretrain.objectives import IGNORE_INDEX, Objective
-from pretrain_lab.finetuning.sequence_classification import length_batches
+from pretrain.objectives import IGNORE_INDEX
+from pretrain_lab.finetuning.sequence_classification import Passes
 from pretrain_lab.pooling import pool
 
 Encoded = dict[str, Any]
@@ -139,7 +139,7 @@ class SentenceClassifier(nn.Module):
         return {"loss": F.cross_entropy(logits, labels), "logits": logits}
 
 
-def hf_loss(examples: Sequence[Encoded], *, batch_size: int, pad_id: int) -> Objective:
+def hf_loss(examples: Sequence[Encoded], *, batch_size: int, pad_id: int) -> Passes:
     """Make the objective of a model on labelled examples, pass after pass, for one training.
 
     It is the model's own loss of each batch.
@@ -150,15 +150,12 @@ def hf_loss(examples: Sequence[Encoded], *, batch_size: int, pad_id: int) -> Obj
     if not examples:
         raise ValueError("expected at least one example, got none")
     lengths = [len(example["input_ids"]) for example in examples]
-    left: list[list[int]] = []
+    return Passes(examples, lengths, batch_size, pad_id, _own_loss)
 
-    def loss(model: nn.Module, generator: Generator) -> Tensor:
-        """Take the next batch and let the model score it."""
-        if not left:
-            left.extend(length_batches(lengths, batch_size, generator))
-        result: Tensor = model(**collate([examples[i] for i in left.pop(0)], pad_id))["loss"]
-        return result
 
+def _own_loss(model: nn.Module, batch: list[Encoded], pad_id: int) -> Tensor:
+    """Let the model score some examples."""
+    loss: Tensor = model(**collate(batch, pad_id))["loss"]
     return loss
 
 

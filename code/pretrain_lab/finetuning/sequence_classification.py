@@ -7,6 +7,7 @@ first state, through a pooler) for fine-tuning with one new layer; Reimers and G
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,7 +16,6 @@ from torch import Generator, Tensor, nn
 
 from pretrain.evaluation import eval_mode
 from pretrain.gpt import GPT
-from pretrain.objectives import Objective
 from pretrain_lab.pooling import POOLINGS, pad, pool
 
 _POOL = 8  # batches that are drawn together, to be sorted by length
@@ -195,9 +195,37 @@ def length_batches(
             yield pool[first : first + batch_size]
 
 
+@dataclass(eq=False)
+class Passes:
+    """Score labelled examples in batches of like length, pass after pass, for one training.
+
+    Called with a model and a generator, it gives the mean loss of the next batch. `SaveRun` saves
+    what is left of a pass and compares the examples.
+
+    Attributes:
+        left: Batches of this pass that are still to come, as places in `examples`.
+    """
+
+    examples: Sequence[Any]  # whatever `score` reads
+    lengths: Sequence[int]  # tokens of each
+    batch_size: int
+    pad_id: int
+    score: Callable[[nn.Module, list[Any], int], Tensor]  # of model, batch and pad_id
+
+    def __post_init__(self) -> None:
+        """Begin before the first pass."""
+        self.left: list[list[int]] = []
+
+    def __call__(self, model: nn.Module, generator: Generator) -> Tensor:
+        """Take the next batch and score it."""
+        if not self.left:
+            self.left.extend(length_batches(self.lengths, self.batch_size, generator))
+        return self.score(model, [self.examples[i] for i in self.left.pop(0)], self.pad_id)
+
+
 def classification_loss(
     texts: Sequence[Tensor], labels: Sequence[int], *, batch_size: int, pad_id: int
-) -> Objective:
+) -> Passes:
     """Make the objective of a classifier on labelled texts, pass after pass, for one training.
 
     Texts are int64 (T_i,), labels 0..C-1; the loss is in mean nats per text.
@@ -207,15 +235,11 @@ def classification_loss(
     """
     if not texts or len(texts) != len(labels):
         raise ValueError(f"expected as many labels, got {len(texts)} texts, {len(labels)} labels")
-    lengths = [len(text) for text in texts]
-    left: list[list[int]] = []
+    examples = list(zip(texts, map(int, labels), strict=True))
+    return Passes(examples, [len(text) for text in texts], batch_size, pad_id, _label_loss)
 
-    def loss(model: nn.Module, generator: Generator) -> Tensor:
-        """Take the next batch and score its labels."""
-        if not left:
-            left.extend(length_batches(lengths, batch_size, generator))
-        batch = left.pop(0)
-        logits = model(*pad([texts[i] for i in batch], pad_id))
-        return F.cross_entropy(logits, torch.tensor([labels[i] for i in batch]))
 
-    return loss
+def _label_loss(model: nn.Module, batch: list[tuple[Tensor, int]], pad_id: int) -> Tensor:
+    """Score the labels of some texts."""
+    texts, labels = zip(*batch, strict=True)
+    return F.cross_entropy(model(*pad(texts, pad_id)), torch.tensor(labels))

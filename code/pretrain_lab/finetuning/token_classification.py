@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from pretrain.evaluation import eval_mode
-from pretrain.objectives import Objective
-from pretrain_lab.finetuning.sequence_classification import class_names, length_batches
+from pretrain_lab.finetuning.sequence_classification import Passes, class_names
 from pretrain_lab.pooling import pad
 
 
@@ -85,7 +84,7 @@ class WordTagger(nn.Module):
 
 def tagging_loss(
     texts: Sequence[Words], classes: Sequence[Sequence[int]], *, batch_size: int, pad_id: int
-) -> Objective:
+) -> Passes:
     """Make the objective of a tagger on tagged texts, pass after pass, for one training.
 
     `classes` are those of the words of each text, 0..C-1; the loss is in mean nats per word.
@@ -99,18 +98,14 @@ def tagging_loss(
             f"expected a class for each word, got {sum(n_words)} words and {sum(n_classes)} "
             f"classes in {len(texts)} and {len(classes)} texts"
         )
-    lengths = [len(text.ids) for text in texts]
-    left: list[list[int]] = []
+    examples = [(text, list(map(int, c))) for text, c in zip(texts, classes, strict=True)]
+    return Passes(examples, [len(text.ids) for text in texts], batch_size, pad_id, _word_loss)
 
-    def loss(model: nn.Module, generator: Generator) -> Tensor:
-        """Take the next batch and score the classes of its words."""
-        if not left:
-            left.extend(length_batches(lengths, batch_size, generator))
-        batch = left.pop(0)
-        logits = model([texts[i] for i in batch], pad_id)
-        return F.cross_entropy(logits, torch.tensor([c for i in batch for c in classes[i]]))
 
-    return loss
+def _word_loss(model: nn.Module, batch: list[tuple[Words, list[int]]], pad_id: int) -> Tensor:
+    """Score the classes of the words of some texts."""
+    logits = model([text for text, _ in batch], pad_id)
+    return F.cross_entropy(logits, torch.tensor([c for _, classes in batch for c in classes]))
 
 
 @torch.no_grad()

@@ -113,19 +113,23 @@ def check_names(expected: set[str], found: set[str], where: Path) -> None:
 
 
 def write_folder(
-    folder: Path, state: dict[str, Tensor], described: Mapping[str, Mapping[str, Any]]
+    folder: Path, state: dict[str, Tensor], described: Mapping[str, Mapping[str, Any] | None]
 ) -> None:
     """Write model.safetensors and JSON files, by their names, all or none of them.
 
-    The tensors share no memory; the folder is made unless it is there.
+    The tensors share no memory; the folder is made unless it is there. None = no such file: the
+    one of an earlier export, known by its config.json, is removed.
     """
-    is_new = not folder.exists()
+    is_new, is_export = not folder.exists(), (folder / "config.json").exists()
+    contents = {name: content for name, content in described.items() if content is not None}
     try:
         with ExitStack() as stack:
-            parts = {n: stack.enter_context(replacing(folder / n)) for n in (WEIGHTS, *described)}
+            parts = {n: stack.enter_context(replacing(folder / n)) for n in (WEIGHTS, *contents)}
             save_file(state, parts[WEIGHTS], metadata={"format": "pt"})
-            for name, content in described.items():
+            for name, content in contents.items():
                 parts[name].write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            for name in described.keys() - contents.keys() if is_export else ():
+                (folder / name).unlink(missing_ok=True)  # before the new files take their places
     except BaseException:
         if is_new:
             with suppress(OSError):

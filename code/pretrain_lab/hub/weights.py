@@ -25,7 +25,13 @@ from pretrain_lab.hub.config import family_of, read_config, write_config
 from pretrain_lab.hub.conversion import ArchitectureMap, Pairs
 from pretrain_lab.hub.files import check_names, find_folder, read_json, read_tensors, write_folder
 from pretrain_lab.hub.heads import task_model
-from pretrain_lab.hub.tokenizer_files import read_tokenizer, special_token_ids, tokenizer_files
+from pretrain_lab.hub.tokenizer_files import (
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    read_tokenizer,
+    special_token_ids,
+    tokenizer_files,
+)
 from pretrain_lab.run_state import CheckpointError
 
 
@@ -129,7 +135,8 @@ def to_huggingface(
     Args:
         model: A GPT, BERT or T5, or one of `pretrain_lab.checkpoints.HEADS` on it.
         folder: Gets config.json and model.safetensors, with a tokeniser its files too, and
-            generation_config.json if the model writes; all or none of them.
+            generation_config.json if the model writes; all or none of them. They replace those
+            of an earlier export.
         tokenizer: Its tokeniser, whose special tokens the configuration then names.
 
     Raises:
@@ -166,7 +173,8 @@ def to_huggingface(
     if tokenizer is not None:
         config |= _token_ids(config, tokenizer)
     if folder is not None:
-        described = {"config.json": config, **_generation(config)}
+        described = {"config.json": config, "generation_config.json": _generation(config)}
+        described |= dict.fromkeys((TOKENIZER, TOKENIZER_CONFIG))
         if tokenizer is not None:
             limit = getattr(backbone.config, "max_len", None)
             segments = getattr(backbone.config, "n_segments", 0) > 1
@@ -184,12 +192,12 @@ def _token_ids(config: Mapping[str, Any], tokenizer: AnyTokenizer) -> dict[str, 
     return ids
 
 
-def _generation(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Describe how a model writes, if it does: the file and its content."""
+def _generation(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Describe how a model writes; None = it does not."""
     names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
     ids = {name: config[name] for name in names if config.get(name) is not None}
     writes = config["architectures"][0].endswith(("LMHeadModel", "CausalLM", "Generation"))
-    return {"generation_config.json": ids} if writes else {}
+    return ids if writes else None
 
 
 def _canonical(family: ArchitectureMap, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

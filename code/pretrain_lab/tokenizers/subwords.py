@@ -98,6 +98,12 @@ class SubwordTokenizer:
         return self._special_ids
 
     @property
+    def template_ids(self) -> list[int]:
+        """Ids that a published tokeniser puts around a text, as [CLS] and [SEP]; ours puts none."""
+        ids: list[int] = self._tokenizer.encode("").ids
+        return ids
+
+    @property
     def pad_id(self) -> int:
         """Id of [PAD] or <pad>; ValueError when there is none, as for the others below."""
         return self._role("pad")

@@ -111,7 +111,7 @@ def _override(content: dict[str, Any], override: str) -> str:
     name, sign, text = override.partition("=")
     section, dot, key = name.strip().partition(".")
     if not (sign and dot and key and isinstance(content.setdefault(section, {}), dict)):
-        kind = content.get("objective", {}).get("kind", DEFAULT_KIND)
+        kind = str(_kind(content))
         known = {k: list(s.model_fields) for k, s in _sections(KINDS.get(kind, kind)).items()}
         meant = meant_by(name.strip(), known) if not dot else None
         hint = f"; did you mean {meant}={text}?" if meant else ""
@@ -123,6 +123,12 @@ def _override(content: dict[str, Any], override: str) -> str:
         except ValueError:
             content[section][key] = text
     return f"{section}.{key}"
+
+
+def _kind(content: dict[str, Any]) -> Any:
+    """Give what a content calls its objective; None where it says nothing."""
+    objective = content.get("objective")
+    return objective.get("kind") if isinstance(objective, dict) else None
 
 
 def _fit(training: Any, given: Collection[str]) -> list[str]:
@@ -154,8 +160,7 @@ def check_config(content: dict[str, Any], given: Collection[str] = ()) -> Config
     for name in content:
         if name not in Config.model_fields:
             raise ConfigError(unknown_section(name, Config.model_fields))
-    objective = content.get("objective")
-    kind = objective.get("kind") if isinstance(objective, dict) else None
+    kind = _kind(content)
     if isinstance(kind, str) and kind in KINDS:
         kind = KINDS[kind]
         content = {**content, "objective": {**content["objective"], "kind": kind}}

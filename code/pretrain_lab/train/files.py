@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The text of a run of `pretrain_lab.train`, as rows.
 
-A row of a file is a line with its break, so that all rows together are the text itself. A row of a
-data set is a whole text.
+A row of a file is a line with its break, so that all rows together are the text itself, but that
+the breaks of Windows become single newlines. A row of a data set is a whole text.
 """
 
 import glob
@@ -16,7 +16,8 @@ from pretrain_lab.train.options import ConfigError, DataOptions
 def find_files(patterns: Iterable[str], option: str = "data.files") -> list[Path]:
     """List the files that patterns with * stand for, those of each in alphabetical order.
 
-    A folder stands for its .txt files, ~ for the home folder.
+    A folder stands for its .txt files, ~ for the home folder. The name of a file or folder that is
+    there is no pattern, whatever brackets it has.
 
     Raises:
         ConfigError: A pattern stands for no file.
@@ -24,7 +25,9 @@ def find_files(patterns: Iterable[str], option: str = "data.files") -> list[Path
     found: list[Path] = []
     for pattern in patterns:
         path = Path(pattern).expanduser()
-        wanted = str(path / "*.txt") if path.is_dir() else str(path)
+        wanted = str(path)
+        if path.exists():
+            wanted = glob.escape(wanted) + ("/*.txt" if path.is_dir() else "")
         files = sorted(Path(name) for name in glob.glob(wanted) if Path(name).is_file())
         if not files:
             raise ConfigError(
@@ -35,21 +38,22 @@ def find_files(patterns: Iterable[str], option: str = "data.files") -> list[Path
     return found
 
 
-def file_rows(files: Iterable[Path]) -> Iterator[str]:
+def file_rows(files: Iterable[Path], option: str = "data.files") -> Iterator[str]:
     """Read files line by line, breaks included; a mark of byte order is no text.
 
     Raises:
-        ConfigError: A file is not UTF-8, or no text at all.
+        ConfigError: A file is not UTF-8, or no text at all; the message begins with the option
+            that names it.
     """
     for file in files:
         try:
             with file.open(encoding="utf-8-sig") as lines:
                 for line in lines:
                     if "\0" in line:
-                        raise ConfigError(f"data.files: expected text, but {file} holds zero bytes")
+                        raise ConfigError(f"{option}: expected text, but {file} holds zero bytes")
                     yield line
         except UnicodeDecodeError:
-            raise ConfigError(_not_utf8(file)) from None
+            raise ConfigError(f"{option}: {_not_utf8(file)}") from None
 
 
 def _not_utf8(file: Path) -> str:
@@ -58,12 +62,10 @@ def _not_utf8(file: Path) -> str:
         start = content.read(100_000)
     is_wide = start[:2] in (b"\xff\xfe", b"\xfe\xff")
     if b"\0" in start and not is_wide:
-        return f"data.files: expected text, but {file} holds zero bytes: it is a binary file"
+        return f"expected text, but {file} holds zero bytes: it is a binary file"
     old = "utf-16" if is_wide else "latin1"
     new = file.with_name(f"{file.stem}-utf8{file.suffix}")
-    return (
-        f"data.files: expected UTF-8 in {file}; save it so: iconv -f {old} -t utf-8 {file} > {new}"
-    )
+    return f"expected UTF-8 in {file}; save it so: iconv -f {old} -t utf-8 {file} > {new}"
 
 
 def open_dataset(data: DataOptions) -> Any:
@@ -77,7 +79,7 @@ def open_dataset(data: DataOptions) -> Any:
     datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # who reads a file of their own asks no host
     try:
         if data.files:
-            names = [str(path.resolve()) for path in find_files(data.files)]
+            names = [glob.escape(str(path.resolve())) for path in find_files(data.files)]
             rows = datasets.load_dataset(
                 "text", data_files=names, split="train", streaming=True, keep_linebreaks=True,
                 encoding="utf-8-sig",
@@ -112,7 +114,8 @@ def all_rows(data: DataOptions) -> Iterator[str]:
 def validation_rows(data: DataOptions) -> Iterator[str]:
     """Read the rows to evaluate on; for the plays, those held out for this."""
     if data.validation_files:
-        return file_rows(find_files(data.validation_files, "data.validation_files"))
+        option = "data.validation_files"
+        return file_rows(find_files(data.validation_files, option), option)
     return _play_rows("validation")
 
 

@@ -28,6 +28,7 @@ from pretrain_lab.run_state import (
     read_state,
     replacing,
     restore_state,
+    whole,
     write_state,
 )
 from pretrain_lab.train.config import Config
@@ -36,7 +37,7 @@ from pretrain_lab.train.interrupts import Interrupts, Stopped
 from pretrain_lab.train.kept import KEPT, keep
 from pretrain_lab.train.log import RunLog, Silent, tell
 from pretrain_lab.train.objectives import OBJECTIVES, count_predictions
-from pretrain_lab.train.run import Run, check_folder, make_model, prepare
+from pretrain_lab.train.run import Run, check_folder, prepare
 from pretrain_lab.train.seeds import derive_seed
 from pretrain_lab.train.text import announce
 from pretrain_lab.train.words import closing, opening
@@ -65,7 +66,7 @@ def train(config: Config, *, cpu: bool = False, progress: bool | None = None) ->
     Raises:
         ConfigError: Text, vocabulary, model or processes are not as needed.
         CheckpointError: The checkpoint in the folder is damaged or of another run.
-        FloatingPointError: The loss became infinite or NaN.
+        FloatingPointError: The loss or its gradient became infinite or NaN.
         Stopped: A signal came; checkpoint and model are those after the last step.
     """
     with Interrupts() as interrupts:
@@ -100,8 +101,8 @@ def take_step(run: Run, step: int) -> float:
     Returns the loss before the update, in nats per predicted token of the whole batch.
 
     Raises:
-        FloatingPointError: The loss is not finite; in all processes alike. The parameters are
-            those from before.
+        FloatingPointError: The loss or its gradient is not finite; in all processes alike. The
+            parameters are those from before.
     """
     training, accelerator = run.config.training, run.accelerator
     set_learning_rate(run.optimizer, training.optim.rate(step, training.n_steps))
@@ -122,7 +123,9 @@ def take_step(run: Run, step: int) -> float:
     value = run.total(torch.stack(losses).sum()) / accelerator.num_processes
     if not math.isfinite(value):
         raise FloatingPointError(f"step {step}: expected a finite loss, got {value}")
-    accelerator.clip_grad_norm_(run.model.parameters(), training.clip_norm)
+    norm = whole(accelerator.clip_grad_norm_(run.model.parameters(), training.clip_norm))
+    if not norm.isfinite():
+        raise FloatingPointError(f"step {step}: expected a finite gradient, got norm {norm}")
     run.optimizer.step()
     return value
 
@@ -189,11 +192,11 @@ def save(run: Run, history: History) -> None:
 
 def save_weights(run: Run, history: History) -> None:
     """Write the model as it is, in a form that `load_model` reads; the first process does."""
-    tensors = gather_state(run.bare_model, run.optimizer.optimizer)
+    weights = {name: whole(value) for name, value in run.bare_model.state_dict().items()}
     if run.accelerator.is_main_process:
-        model = make_model(run.config, run.text.tokenizer)
-        weights = {k: v for k, v in tensors.items() if k.startswith("model.")}
-        model.load_state_dict({k.removeprefix("model."): v for k, v in weights.items()})
+        with torch.device("meta"):  # without the wrappers, and without drawing weights
+            model = OBJECTIVES[run.config.objective.kind].model(run.bare_model.config)
+        model.load_state_dict(weights, assign=True)
         card = {"settings": run.settings, "steps": len(history.losses), "loss": history.losses[-1]}
         card["evaluations"] = history.evaluations
         save_model(_file(run, MODEL), model, run.text.tokenizer, card)

@@ -123,6 +123,7 @@ class ObjectiveSpec(NamedTuple):
     they do not fit together."""
     needs_sentinels: bool = False  # whether a vocabulary that is learned for it gets sentinels
     gap: str = ""  # what stands for missing text in a prompt
+    note: str = ""  # in what the command that uses the model differs from the training
     aliases: tuple[str, ...] = ()  # other names of its kind, which are taken for it
 
 
@@ -138,7 +139,9 @@ OBJECTIVES: dict[str, ObjectiveSpec] = {
         aliases=("t5", "span", "span_corruption"),
     ),
     "prefix": ObjectiveSpec(
-        PrefixOptions, GPT, GPTConfig, _prefix, aliases=("prefix_lm", "prefixlm")
+        PrefixOptions, GPT, GPTConfig, _prefix, aliases=("prefix_lm", "prefixlm"),
+        note="pretrain_lab.sample reads a prompt from left to right, as a prefix of one token; for "
+        "one of n tokens that all see each other, call model(ids, prefix_lens=torch.tensor([n]))",
     ),
 }  # fmt: skip
 """Every objective by its kind in [objective]."""

@@ -37,7 +37,7 @@ class Run:
     accelerator: Any  # `accelerate.Accelerator`: this process, its device, and the others
     text: Text
     model: nn.Module  # wrapped for several processes where there are
-    optimizer: Any  # `accelerate`'s wrapper of AdamW
+    optimizer: Any  # `accelerate`'s wrapper of AdamW, or of MuonWithAdamW
     parts: list[range]  # samples of a global batch for this process, in parts that fit into memory
     settings: dict[str, Any]  # all that decides the numbers; a resume must agree with it
 

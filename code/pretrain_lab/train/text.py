@@ -206,5 +206,6 @@ def _key(config: Config) -> str | None:
     with_sentinels = OBJECTIVES[config.objective.kind].needs_sentinels
     if config.training.init_from or options.kind == "file":
         parts.append(digest(json.dumps(_tokenizer(config, ()).to_dict()).encode()))
-    said = [len(evaluated), data.hold_out, options.model_dump(mode="json"), with_sentinels]
+    held_out = 0.0 if data.validation_files else data.hold_out  # else all of the text is trained on
+    said = [len(evaluated), held_out, options.model_dump(mode="json"), with_sentinels]
     return digest(json.dumps([*parts, *said]).encode())

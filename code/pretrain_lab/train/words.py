@@ -46,7 +46,8 @@ def closing(run: Run, history: History) -> list[str]:
     folder = run.config.output.folder
     lines.append(f"in {folder}: model.safetensors, log.csv, history.json, checkpoint.safetensors")
     sample = f"python -m pretrain_lab.sample {shlex.quote(folder)} {shlex.quote(_prompt(run))}"
-    return [*lines, f"use it: {sample}"]
+    note = OBJECTIVES[run.config.objective.kind].note
+    return [*lines, *([note] if note else []), f"use it: {sample}"]
 
 
 def _prompt(run: Run) -> str:

@@ -6,6 +6,9 @@ import torch
 from torch import Generator, Tensor, nn
 
 from pretrain.bert import BERT, BERTConfig
+from pretrain.generation import Sampling, generate
+from pretrain.gpt import GPT, GPTConfig
+from pretrain.t5 import T5, T5Config
 from pretrain_lab.compression.quantization import (
     QuantizedEmbedding,
     QuantizedLinear,
@@ -86,6 +89,32 @@ def test_a_model_keeps_its_answers_in_a_quarter_of_the_bytes() -> None:
     assert isinstance(model.embeddings.position, nn.Embedding)
     with pytest.raises(ValueError, match=r"expected ids in 0\.\.499"):
         model.encode(torch.tensor([[500]]))
+
+
+SIZES = {"d_model": 32, "n_layers": 1, "n_heads": 2}
+
+
+@pytest.mark.parametrize("tie_head", [True, False])
+@pytest.mark.parametrize("kind", ["GPT", "BERT", "T5"])
+def test_a_whole_model_keeps_its_scores(kind: str, tie_head: bool) -> None:
+    """The output matrix too, its own or the token table's, and where a layer is read in parts."""
+    torch.manual_seed(0)
+    ids = torch.arange(12)[None]
+    model: nn.Module
+    if kind == "T5":
+        model = T5(T5Config(50, tie_head=tie_head, **SIZES))
+    elif kind == "GPT":
+        model = GPT(GPTConfig(50, max_len=16, tie_head=tie_head, **SIZES))
+    else:
+        model = BERT(BERTConfig(50, max_len=16, tie_head=tie_head, **SIZES))
+    read = (ids, ids.flip(1)) if kind == "T5" else (ids,)
+    with torch.inference_mode():
+        exact = model.eval()(*read)
+        found = quantize_layers(model)(*read)
+    assert 0 < float((found - exact).std() / exact.std()) < 0.05
+    if isinstance(model, GPT):
+        written = generate(model, ids[:, :3], 5, Sampling(greedy=True))
+        assert written.shape == (1, 8)
 
 
 def test_inputs_are_rounded_when_asked_for() -> None:

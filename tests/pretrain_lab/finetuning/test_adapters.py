@@ -105,6 +105,16 @@ def test_adapters_of_another_base_are_refused(file: Path) -> None:
     assert all(torch.equal(value, before[name]) for name, value in other.state_dict().items())
 
 
+def test_a_base_with_adapters_is_refused(file: Path) -> None:
+    """A second file on the same model: the first one's adapters still stand in it, unchanged."""
+    model, _ = load_adapters(file, new_base())
+    expected = model(IDS)
+    with pytest.raises(CheckpointError, match=r"a base without adapters for .*, got a GPT with 4"):
+        load_adapters(file, model)
+    assert torch.equal(model(IDS), expected)
+    assert any(parameter.requires_grad for parameter in model.parameters())
+
+
 def test_what_cannot_be_saved_writes_nothing(tmp_path: Path, generator: Generator) -> None:
     """Another ending, no adapters, merged ones."""
     model = adapt(new_base(), generator)

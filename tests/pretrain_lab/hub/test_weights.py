@@ -5,6 +5,7 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -852,14 +853,39 @@ def test_a_full_disk_leaves_nothing_half_written(
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
+def test_an_export_replaces_an_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the earlier one nothing stays, of other files all; a failure leaves the earlier one."""
+    (gpt, characters), (bert, _) = OWN["causal-lm"], OWN["masked-lm"]
+    to_huggingface(gpt(), tmp_path, characters)
+    (tmp_path / "README.md").write_text("mine")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "save_file", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            to_huggingface(bert(), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    to_huggingface(bert(), tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {"README.md", "config.json", files.WEIGHTS}
+    with pytest.raises(CheckpointError, match=r"expected tokenizer\.json in .*, found none"):
+        load_pretrained(tmp_path)
+
+
+def test_a_tokeniser_without_model_is_no_earlier_export(tmp_path: Path) -> None:
+    """Whoever saved it first, as `transformers` lets one, keeps it."""
+    (tmp_path / "tokenizer.json").write_text("{}")
+    to_huggingface(OWN["masked-lm"][0](), tmp_path)
+    assert (tmp_path / "tokenizer.json").exists()
+
+
 def test_tokenisers_that_do_not_fit_their_model(tmp_path: Path) -> None:
     """More ids than the model has are refused; no tokeniser too."""
     make, tokenizer = OWN["masked-lm"]
     to_huggingface(make(), tmp_path / "one")
     with pytest.raises(CheckpointError, match=r"expected tokenizer\.json in .*, found none"):
         load_pretrained(tmp_path / "one")
-    to_huggingface(make(), tmp_path / "one", tokenizer)
+    to_huggingface(make(), tmp_path / "two", tokenizer)
     to_huggingface(BERT(BERTConfig(39, 12, 2, 3, 40)), tmp_path / "one")
+    shutil.copy(tmp_path / "two" / "tokenizer.json", tmp_path / "one")
     with pytest.raises(CheckpointError, match=r"tokenizer of at most 39 ids, .*, got 40"):
         load_pretrained(tmp_path / "one")
 

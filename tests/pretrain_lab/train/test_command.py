@@ -23,6 +23,7 @@ from train_runs import (
     write_toml,
 )
 
+from pretrain.training import History
 from pretrain_lab.checkpoints import load_model
 from pretrain_lab.paths import ROOT
 from pretrain_lab.run_state import CheckpointError
@@ -124,6 +125,24 @@ def test_stopped_anywhere_the_weights_are_the_same(
         assert torch.equal(found[name], value), name
 
 
+def test_the_end_says_how_the_model_reads_its_prompt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command reads one under the causal mask; a prefix LM was trained to see all of it."""
+    for kind in OBJECTIVES:
+        train_loop.train(config(tmp_path, kind, training__n_steps=3), cpu=True)
+        *_, note, last = capsys.readouterr().out.splitlines()
+        assert last.startswith("use it: python -m pretrain_lab.sample ")
+        call = "model(ids, prefix_lens=torch.tensor([n]))"
+        assert (call in note) == (kind == "prefix")
+    model, _ = load_model(tmp_path / "prefix" / "model.safetensors")
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        one_way, both_ways = model(ids), model(ids, prefix_lens=torch.tensor([4]))
+        assert torch.equal(model(ids, prefix_lens=torch.tensor([1])), one_way)  # as is said
+    assert not torch.allclose(one_way, both_ways)
+
+
 @pytest.mark.parametrize("kind", OBJECTIVES)
 def test_the_model_is_loaded_from_its_path(folder: Path, kind: str) -> None:
     """With its vocabulary and a card; training went downwards."""
@@ -136,6 +155,23 @@ def test_the_model_is_loaded_from_its_path(folder: Path, kind: str) -> None:
     assert card["settings"]["objective"]["kind"] == kind
     assert min(losses[-3:]) < losses[0] - 0.1
     assert tokenizer.decode(tokenizer.encode("abc de")) == "abc de"
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "rotary"])
+def test_a_model_is_written_without_a_draw_and_reads_as_the_one_trained(
+    folder: Path, tmp_path: Path, positions: str
+) -> None:
+    """Tables of positions, which no file holds, are made when it is loaded."""
+    made = config(folder, output__folder=str(tmp_path), model__positions=positions)
+    run = prepare(made, cpu=True)
+    torch.rand(7)  # where the draws for new weights do not end
+    before = torch.get_rng_state()
+    train_loop.save_weights(run, History([1.0]))
+    assert torch.equal(torch.get_rng_state(), before)
+    model, _ = load_model(tmp_path / "model.safetensors")
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        assert torch.equal(model(ids), run.bare_model.eval()(ids))
 
 
 def test_the_loss_is_the_mean_over_all_predictions(folder: Path, tmp_path: Path) -> None:
@@ -230,6 +266,19 @@ def test_a_loss_that_is_not_finite_stops_the_run(
     assert main(["--config", str(write_toml(tmp_path / "wild.toml", made)), "--cpu"]) == 1
     assert "expected a finite loss, got nan; the last checkpoint" in capsys.readouterr().err
     assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_a_gradient_that_is_not_finite_stops_before_the_update(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Also where the loss is finite: the weights are those from before."""
+    run = prepare(config(folder, output__folder=str(tmp_path)), cpu=True)
+    before = [p.detach().clone() for p in run.model.parameters()]
+    last = run.bare_model.final_norm.bias
+    last.register_hook(lambda gradient: gradient * float("inf"))
+    with pytest.raises(FloatingPointError, match="step 0: expected a finite gradient, got norm"):
+        train_loop.take_step(run, 0)
+    assert all(torch.equal(a, b) for a, b in zip(before, run.model.parameters(), strict=True))
 
 
 def test_processes_that_cannot_work_together_are_refused(

@@ -147,6 +147,19 @@ def test_overrides_are_values_of_toml_or_texts(tmp_path: Path) -> None:
             load_config(file, [override])
 
 
+@pytest.mark.parametrize("objective", ['"gpt"', '{kind = ["gpt"]}', "{}", "3"])
+def test_an_override_beside_a_wrong_objective_is_told_in_one_line(
+    tmp_path: Path, objective: str
+) -> None:
+    """The override is what comes first; its hint needs no objective."""
+    file = write_toml(tmp_path / "x.toml", {k: v for k, v in GOOD.items() if k != "objective"})
+    file.write_text(f"objective = {objective}\n{file.read_text()}")
+    with pytest.raises(ConfigError, match=r"got .lr=1e-3.; did you mean training.lr=1e-3\?"):
+        load_config(file, ["lr=1e-3"])
+    with pytest.raises(ConfigError, match=r"objective.kind: expected one of"):
+        load_config(file, ["training.lr=1e-3"])
+
+
 def test_a_wrong_configuration_is_told_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,7 +20,13 @@ from pretrain_lab.train.data import (
     in_chunks,
     row_encoder,
 )
-from pretrain_lab.train.files import all_rows, file_rows, find_files, hold_out
+from pretrain_lab.train.files import (
+    all_rows,
+    file_rows,
+    find_files,
+    hold_out,
+    validation_rows,
+)
 from pretrain_lab.train.options import ConfigError, DataOptions, TokenizerOptions
 from pretrain_lab.train.tokenizer import (
     check_unknown,
@@ -66,6 +72,29 @@ def test_files_are_found_by_pattern_folder_and_home(
     (folder / "bom.txt").write_bytes(b"\xef\xbb\xbfab\n")
     marked = data(folder, files=(str(folder / "bom.txt"),), stream=True)
     assert list(all_rows(marked)) == list(DatasetRows(marked)) == ["ab\n"]
+
+
+def test_brackets_in_a_name_are_no_pattern(tmp_path: Path) -> None:
+    """Of a file that is there, or of a folder; the stream finds both too."""
+    book, old = tmp_path / "Moby Dick [1851].txt", tmp_path / "books [old]"
+    old.mkdir()
+    for path in (book, old / "a*[b].txt"):
+        path.write_text("ab\n", encoding="utf-8")
+    assert find_files([str(book)]) == [book]
+    assert find_files([str(old)]) == [old / "a*[b].txt"]
+    named = data(tmp_path, files=(str(book), str(old)), stream=True)
+    assert list(all_rows(named)) == list(DatasetRows(named)) == ["ab\n", "ab\n"]
+
+
+def test_a_bad_file_to_evaluate_on_is_told_as_one(tmp_path: Path) -> None:
+    """The message names the option that names the file."""
+    (tmp_path / "bad.txt").write_bytes("na\u00efve".encode("latin1"))
+    (tmp_path / "zero.txt").write_bytes(b"ab\0")
+    (tmp_path / "x.exe").write_bytes(b"\x7fELF\0\xff")
+    for name in ("bad.txt", "zero.txt", "x.exe"):
+        options = data(tmp_path, validation_files=(str(tmp_path / name),))
+        with pytest.raises(ConfigError, match=f"^data.validation_files: expected .*{name}"):
+            list(validation_rows(options))
 
 
 def test_what_is_held_out_is_the_end_of_the_text() -> None:

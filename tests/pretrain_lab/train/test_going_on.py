@@ -20,7 +20,7 @@ from pretrain_lab.train import text as train_text
 from pretrain_lab.train.__main__ import main
 from pretrain_lab.train.config import check_config
 from pretrain_lab.train.interrupts import Interrupts
-from pretrain_lab.train.kept import KEPT
+from pretrain_lab.train.kept import KEPT, keep
 from pretrain_lab.train.options import ConfigError
 
 
@@ -103,6 +103,30 @@ def test_signals_before_the_first_step_and_a_second_one_stop_at_once(
     )
 
 
+def test_a_run_with_muon_keeps_its_rates_and_goes_on(folder: Path, tmp_path: Path) -> None:
+    """Both rules follow the schedule; stopped on the way, it ends at the same losses."""
+    whole, stopped = (
+        own(folder, tmp_path / name, training__optimizer="muon") for name in ("whole", "stopped")
+    )
+    rates, take_step = [], train_loop.take_step
+
+    def noting(run: Any, step: int) -> float:
+        """Take a step, and note the rates that were used."""
+        loss = take_step(run, step)
+        parts = run.optimizer.optimizer.parts
+        rates.append({group["lr"] for part in parts for group in part.param_groups})
+        return loss
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train_loop, "take_step", noting)
+        train_loop.train(check_config(whole), cpu=True)
+    optim = check_config(whole).training.optim
+    assert rates == [{optim.rate(step, N_STEPS)} for step in range(N_STEPS)]
+    train_until(check_config(stopped), 6)
+    train_loop.train(check_config(stopped), cpu=True)
+    assert history(tmp_path / "stopped") == history(tmp_path / "whole")
+
+
 def test_a_run_grows_and_changes_its_rate(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +187,20 @@ def test_a_resume_neither_learns_nor_encodes_anew(
     kept = tmp_path / "run" / KEPT
     kept.write_bytes(b"damaged")
     assert train_text.read_text(made).counts.characters > 0  # it is read anew
+
+
+def test_a_text_with_its_end_is_not_taken_for_one_without(folder: Path, tmp_path: Path) -> None:
+    """Files to evaluate on keep the whole text for training, also where nothing is evaluated."""
+    lengths, keys = [], []
+    for files in (None, [str(folder / "text.txt")]):
+        changes = {"training__evaluate_every": 0, "data__validation_files": files}
+        made = check_config(own(folder, tmp_path / "run", **changes))
+        text = train_text.read_text(made)
+        keep(tmp_path / "run" / KEPT, text.key, text.ids)
+        lengths.append(text.counts.characters)
+        keys.append(text.key)
+    assert keys[0] != keys[1]
+    assert lengths[1] == len((folder / "text.txt").read_text()) > lengths[0]
 
 
 def test_a_run_starts_from_the_weights_of_another(

@@ -47,6 +47,11 @@ CALLS = [
     Call("train", ["x.toml", SET, "training.lr=fast"], "training.lr: expected a number > 0"),
     Call("train", ["x.toml", SET, "training.n_steps=1.5"], "expected a whole number >= 1, got 1.5"),
     Call("train", ["x.toml", SET, "model.n_heads=3"], "[model]: "),
+    Call(
+        "train",
+        ["x.toml", SET, "objective.kind=spans", SET, "model.n_heads=0"],
+        "[model]: expected d_model >= 1 and n_heads >= 1, got 16 and 0",
+    ),
     Call("train", ["x.toml", SET, "training.n_warmup=99"], "n_warmup: expected at most training"),
     # the text
     Call("train", ["x.toml", "missing.txt"], "expected files, got 'missing.txt', which no file"),
