@@ -102,7 +102,7 @@ class CompressSentence extends Applet {
     const weight = (this.dataset.size ?? "").replace("loads ", "");
     this.rest = h("div", { class: "stack" },
       h("div", { class: "columns" }, this.sizes, h("p", { class: "note" }, "gzip has read nothing before; the frame of its "
-        + `file is not counted. Nor are the GPT’s weights${weight && ` (${weight})`}, which the receiver needs too.`)),
+        + `file is not counted. Nor are the GPT’s weights${weight && ` (${weight} zipped)`}, which the receiver needs too.`)),
       h("div", {}, h("p", {}, "What each letter costs, in bits"), this.letters), this.walker, this.zoom, this.zoomSaid,
       h("div", { class: "columns" },
         h("div", {}, h("p", {}, "The code; underlined is what this letter fixes"), this.digits),

@@ -89,7 +89,7 @@ class Generation extends Applet {
       this.change();
     } }, this.opening);
     this.unread = h("p", { class: "note", role: "status", hidden: true });
-    return h("div", {}, field("Your opening, which it goes on from", this.input), this.unread);
+    return h("div", {}, field("Your opening, for it to continue", this.input), this.unread);
   }
 
   pagePart() {
@@ -288,7 +288,7 @@ class Generation extends Applet {
 
   say() {
     const { path, meanBits, nForgotten } = this.writer;
-    this.said.textContent = !path.length ? "" : `${path.length} characters, mean ${meanBits.toFixed(2)} bits.${
+    this.said.textContent = !path.length ? "" : `${path.length} characters, mean ${meanBits.toFixed(2)} bits; the darker, the less likely.${
       nForgotten ? ` It no longer reads the first ${nForgotten}.` : ""}`;
   }
 
@@ -339,11 +339,9 @@ class Generation extends Applet {
     const made = step === undefined ? undefined : this.writer.path[step];
     const next = this.drawOf(made);
     const logits = made?.logits ?? this.writer.logits;
-    const { tokens } = this.gpt.tokenizer;
-    const name = `“${visible(tokens[next.chosen.id])}”`;
     this.page.querySelector(".seen")?.classList.remove("seen");
     this.page.querySelector(`[data-step="${step}"]`)?.classList.add("seen");
-    this.heading.textContent = made ? `What could stand for ${name}` : "What may come next";
+    this.heading.textContent = made ? "What could come here" : "What may come next";
     this.showRows(logits, next);
     this.showLine(next, made, falls);
     this.undoButton.disabled = !this.writer.path.length;

@@ -25,7 +25,7 @@ const PACE = 450; // ms from token to token
 const STYLE = `
 .pair { align-items: baseline; display: grid; gap: .4rem .75rem; grid-template-columns: max-content minmax(0, 1fr); }
 .pair > b { font-size: .9em; }
-.sequence { align-items: baseline; display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace); gap: .2rem 0; min-height: 1.7rem; }
+.sequence { align-content: start; align-items: baseline; display: flex; flex-wrap: wrap; font-family: var(--pst-font-family-monospace, monospace); gap: .2rem 0; min-height: 1.7rem; }
 .sequence > span { background: linear-gradient(color-mix(in srgb, var(--ink) calc(100% * var(--share, 0)), transparent) 0 0); padding: 0 .1rem; white-space: pre; }
 .sequence > .most { outline: 2px dashed var(--ink); outline-offset: -1px; }
 .sequence > .special[data-filled]:not([data-filled=""])::after { content: " ← " attr(data-filled); font-weight: 400; }
@@ -143,10 +143,25 @@ class SpanCorruption extends Applet {
     this.play();
   }
 
+  /** Give the rows the height that they have at the end, so that nothing below moves while they grow. */
+  keepRoom() {
+    const rows = [this.inputs, this.written, this.said.parentNode];
+    for (const row of rows) row.style.minHeight = "";
+    this.write(this.account.steps.length);
+    this.said.textContent = this.summary();
+    const heights = rows.map((row) => row.offsetHeight);
+    rows.forEach((row, n) => { row.style.minHeight = `${heights[n]}px`; });
+  }
+
   /** Write token by token; all at once where motion is unwanted. */
   async play() {
     const turn = this.turn = {};
     const { steps } = this.account;
+    if (this.panel.hidden) { // what is not seen yet has no height
+      await new Promise((resolve) => { this.addEventListener("applet-open", resolve, { once: true }); });
+      if (this.turn !== turn) return;
+    }
+    this.keepRoom();
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.write(steps.length);
     } else {
@@ -189,7 +204,7 @@ class SpanCorruption extends Applet {
   /** Show one step: where it looked in the input, and what it expected. */
   look(t) {
     const { steps, targets } = this.account;
-    const { id, guesses, looks } = steps[t];
+    const { guesses, looks } = steps[t];
     const most = Math.max(...looks);
     [...this.inputs.children].forEach((one, s) => {
       one.style.setProperty("--share", (0.6 * looks[s]) / most);
@@ -197,7 +212,7 @@ class SpanCorruption extends Applet {
     });
     this.keys.forEach((one, n) => one.setAttribute("aria-pressed", n === t));
     this.light(t);
-    this.stepName.textContent = `Step ${t + 1}: before it wrote ${visible(nameOf(id, this.tokenizer))}, it expected`;
+    this.stepName.textContent = `Step ${t + 1}: it looked at the shaded tokens and expected`;
     const isOnTrack = steps.slice(0, t).every((step, n) => step.id === targets[n]);
     this.guesses.replaceChildren(bars(guesses.slice(0, 5).map((guess) => ({
       text: nameOf(guess.id, this.tokenizer), share: guess.probability,

@@ -291,7 +291,7 @@ _GPT = [
     ("text", "each next token"),
 ]
 _BERT = [
-    ("text", "tokens, some masked"),
+    ("text", "tokens, some hidden"),
     ("embed", "token + position\n+ segment"),
     _LN,
     _OPEN,
@@ -303,7 +303,7 @@ _BERT = [
     ("text", "the masked tokens"),
 ]
 _T5_ENCODER = [
-    ("text", "source tokens"),
+    ("text", "input tokens"),
     ("embed", "token"),
     _OPEN,
     *_pre("RMSNorm", ("full", "self-attention\n+ relative bias"), _FEED),

@@ -131,6 +131,19 @@ def test_one_press_writes_one_token_and_lights_its_hole(visit: Visitor):
     assert filled[-1][:2] == ["lord", "pray␣you"]
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_stands_below_stays_in_its_place_while_it_writes(visit: Visitor, width: int):
+    """At 390 px the rows break, and at the end a sentence comes: both have their room before."""
+    panel = open_applet(visit(PAGE, width=width, reduced_motion=True), NAME)
+    one, below = panel.get_by_role("button", name="One token"), panel.locator("h3")
+    places = []
+    for _ in range(panel.locator(".sequence .token").count()):
+        one.click()
+        places.append(below.evaluate("(h) => h.getBoundingClientRect().top + scrollY"))
+    assert len(places) > 3
+    assert max(places) - min(places) < 1, places
+
+
 def test_each_step_can_be_looked_at(visit: Visitor):
     panel = open_applet(visit(PAGE, reduced_motion=True), NAME)
     _, written, _ = rows(panel)
