@@ -39,7 +39,7 @@ const STYLE = `
 
 class SpanCorruption extends Applet {
   static offer = "Cut your own sentence, and let T5 fill the gaps";
-  static room = [632, 760];
+  static room = [633, 817];
 
   async build(panel) {
     this.t5 = await openModel("t5_subwords");
