@@ -6,10 +6,16 @@ import sys
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+)
 
 from pretrain.bert import BERT, BERTConfig
 from pretrain.gpt import GPT, GPTConfig
@@ -20,6 +26,7 @@ from pretrain_lab.commands import one_line
 from pretrain_lab.completion import complete
 from pretrain_lab.hub import weights
 from pretrain_lab.tokenizers.learning import train_subwords
+from pretrain_lab.train import __main__ as train
 from pretrain_lab.trained import load_trained
 
 SIZES = {"d_model": 16, "n_layers": 1, "n_heads": 2}
@@ -89,6 +96,38 @@ def test_an_export_is_read_by_transformers(
     assert capsys.readouterr().out == complete(
         model, tokenizer, "the old", greedy=True, n_tokens=4
     ) + "\n"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "auto"),
+    [
+        ("own_text", AutoModelForCausalLM),
+        ("own_text_bert", AutoModelForMaskedLM),
+        ("own_text_t5", AutoModelForSeq2SeqLM),
+    ],
+)
+def test_what_a_text_of_ones_own_trained_is_read_by_transformers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, auto: Any
+) -> None:
+    """The configurations of the README, as they are but for a few small numbers."""
+    text = tmp_path / "novel.txt"
+    text.write_text("".join(TEXT * 20), encoding="utf-8")
+    run, target = tmp_path / "run", tmp_path / "exported"
+    small = (
+        "tokenizer.vocab_size=300", "training.n_steps=1", "training.batch_size=2",
+        "training.evaluate_every=0", f"output.folder={run}",
+    )  # fmt: skip
+    options = [word for one in small for word in ("--set", one)]
+    assert train.main([f"experiments/configs/{name}.toml", str(text), *options]) == 0
+    assert export.main([str(run), str(target)]) == 0
+    ours, tokenizer = load_trained(run)
+    ids = tokenizer.encode("the young king said").unsqueeze(0)
+    more = {"decoder_input_ids": ids} if name.endswith("t5") else {}
+    theirs = auto.from_pretrained(target).eval()
+    with torch.inference_mode():
+        expected = ours.eval()(ids, *more.values())
+        torch.testing.assert_close(theirs(ids, **more).logits, expected, rtol=1e-4, atol=1e-4)
+    assert "with its tokenizer" in capsys.readouterr().out
 
 
 def test_models_are_found_by_every_name(

@@ -4,7 +4,8 @@
 tokenizer.json holds the pipeline of the `tokenizers` library, tokenizer_config.json the roles of
 the special tokens. As ours, the written tokeniser adds no special token by itself, and gives the
 same ids; unlike ours it reads the name of a special token in a text, such as [MASK], as that token,
-because the pipelines of `transformers` ask for it so. Left out: chat templates.
+because the pipelines of `transformers` ask for it so, and where words begin with a space, a gap
+takes the space before it with it, as in `completion`. Left out: chat templates.
 """
 
 import json
@@ -83,13 +84,18 @@ def read_tokenizer(folder: str | Path) -> AnyTokenizer:
 def _backend(tokenizer: AnyTokenizer) -> dict[str, Any]:
     """Give the JSON of the `tokenizers` library; characters are words of one letter there."""
     if isinstance(tokenizer, SubwordTokenizer):
-        return tokenizer.to_dict()
+        state = tokenizer.to_dict()
+        if any(len(token) > 1 and token.startswith(" ") for token in tokenizer.tokens):
+            gaps = {tokenizer.mask_id, *tokenizer.sentinel_ids}
+            for token in state["added_tokens"]:  # a gap takes the space before it with it
+                token["lstrip"] = token["lstrip"] or token["id"] in gaps
+        return state
     backend = Tokenizer(models.WordLevel(vocab=tokenizer.ids))  # an unknown character is refused
     backend.pre_tokenizer = pre_tokenizers.Split(Regex(_ANY_CHARACTER), "isolated")
     backend.decoder = decoders.Fuse()
     backend.add_special_tokens([AddedToken(name, special=True) for name in tokenizer.specials])
-    state: dict[str, Any] = json.loads(backend.to_str())
-    return state
+    written: dict[str, Any] = json.loads(backend.to_str())
+    return written
 
 
 def _characters(state: Mapping[str, Any]) -> CharTokenizer | None:

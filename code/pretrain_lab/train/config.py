@@ -81,7 +81,7 @@ def load_config(
 
     Overrides such as "training.n_steps=50" replace what the file says; one with nothing behind the
     sign takes it away. What is no TOML value is taken as a text. `texts` are files that take the
-    place of the text that the file names. A warm-up and a micro-batch of the file that do not fit
+    place of the text that the file names, and of what it evaluates on. A warm-up and a micro-batch of the file that do not fit
     what the overrides say are cut; `notes` say so.
 
     Raises:
@@ -98,7 +98,8 @@ def load_config(
     given = {_override(content, override) for override in overrides}
     if texts and isinstance(content.setdefault("data", {}), dict):
         others = ("corpus", "dataset", "subset", "validation_files")
-        kept = {k: v for k, v in content["data"].items() if k not in others}
+        dropped = {k for k in others if f"data.{k}" not in given}
+        kept = {k: v for k, v in content["data"].items() if k not in dropped}
         content["data"] = {**kept, "files": list(texts)}
     notes = _fit(content.get("training"), given)
     config = check_config(content, given)

@@ -55,6 +55,17 @@ def test_auto_tokenizer_gives_our_ids_and_our_text(tmp_path: Path, kind: str) ->
     assert set(theirs.all_special_ids) == set(ours.special_ids)
 
 
+def test_a_gap_takes_its_space_with_it_as_in_complete(tmp_path: Path) -> None:
+    """Where words begin with their space, none is left before [MASK] or <extra_id_0>."""
+    ours = TOKENIZERS["byte-bpe"]
+    assert any(len(token) > 1 and token.startswith(" ") for token in ours.tokens)
+    theirs = AutoTokenizer.from_pretrained(write(tmp_path, ours))
+    for gap in ("[MASK]", "<extra_id_0>"):
+        names = [ours.tokens[i] for i in theirs(f"not to {gap} be")["input_ids"]]
+        before, after = names[: names.index(gap)], names[names.index(gap) + 1 :]
+        assert ("".join(before), "".join(after)) == ("not to", " be")
+
+
 @pytest.mark.parametrize("kind", TOKENIZERS)
 def test_back_to_ours_also_after_transformers_saved_it(tmp_path: Path, kind: str) -> None:
     """The same kind, the same tokens in the same order, the same ids."""

@@ -256,6 +256,8 @@ def test_texts_take_the_place_of_the_files(tmp_path: Path) -> None:
     config = load_config(file, texts=["one.txt", "two.txt"])
     assert config.data.files == ("one.txt", "two.txt")
     assert config.data.validation_files == ()
+    kept = load_config(file, ["data.validation_files=own.txt"], texts=["one.txt"])
+    assert kept.data.validation_files == ("own.txt",), "it was given beside the texts"
     plays = write_toml(tmp_path / "y.toml", {**GOOD, "data": {"corpus": "plays", "seq_len": 16}})
     assert load_config(plays, texts=["one.txt"]).data.corpus is None
 
