@@ -81,8 +81,8 @@ def load_config(
 
     Overrides such as "training.n_steps=50" replace what the file says; one with nothing behind the
     sign takes it away. What is no TOML value is taken as a text. `texts` are files that take the
-    place of the text that the file names, and of what it evaluates on. A warm-up and a micro-batch of the file that do not fit
-    what the overrides say are cut; `notes` say so.
+    place of the text that the file names, and of what it evaluates on. A warm-up and a micro-batch
+    of the file that do not fit what the overrides say are cut; `notes` say so.
 
     Raises:
         ConfigError: No such file, no TOML, or a content that `check_config` refuses.
