@@ -13,7 +13,8 @@ window.bookSearch = { index: null };
   const AT_ONCE = 150; // entries
   const NEAR = 0.45; // of the points of a page's best result
   const EMPTY = new Set(
-    "a an and are at be by can do does for how in is it of on or the to vs versus what when why with".split(" "),
+    ("a an and are at be by can do does for how i in is it many much my need of on or should the " +
+      "to vs versus what when which why with").split(" "),
   );
   const BONUS = { page: 1, section: 2, definition: 5, term: 4 };
   const root = document.documentElement.dataset.content_root ?? "";
@@ -71,30 +72,34 @@ window.bookSearch = { index: null };
     return met(word, entry.named, 12, 7) || met(word, entry.said, 4, 2) || met(word, entry.others, 3, 1);
   }
 
-  /** Score an entry; 0 when a word is missing in it. */
+  /** Score an entry, and count the words that are missing in it. */
   function score(entry, words) {
     let sum = 0;
+    let missing = 0;
     for (const word of words) {
       const meaning = window.bookSearch.index.aliases[word];
       const parts = meaning ? wordsOf(meaning).map((part) => worth(entry, part)) : [];
       const long = parts.length && parts.every(Boolean) ? Math.max(...parts) : 0;
       const best = Math.max(worth(entry, word), long);
-      if (!best) return 0;
+      if (!best) missing += 1;
       sum += best;
     }
+    if (missing === words.length) return { points: 0, missing };
     const isNamed = words.every((word) => entry.named.includes(word));
     const brief = isNamed ? 6 / entry.named.length : 0; // a title of little else
-    return sum + (isNamed ? BONUS[entry.kind] + 4 : 0) + brief + 2 * window.bookSearch.index.pages[entry.page][2];
+    const rank = 2 * window.bookSearch.index.pages[entry.page][2];
+    return { points: sum + (isNamed ? BONUS[entry.kind] + 4 : 0) + brief + rank, missing };
   }
 
-  /** The best entries for a question, best first. */
+  /** The best entries for a question, best first: with all its words, else with as many as there are. */
   function find(question) {
     const all = wordsOf(question);
     const words = all.filter((word) => !EMPTY.has(word));
     if (!words.length) return [];
-    return entries
-      .map((entry) => ({ entry, points: score(entry, words) }))
-      .filter(({ points }) => points > 0)
+    const scored = entries.map((entry) => ({ entry, ...score(entry, words) })).filter(({ points }) => points > 0);
+    const fewest = scored.reduce((least, { missing }) => Math.min(least, missing), words.length);
+    return scored
+      .filter(({ missing }) => missing === fewest)
       .sort((a, b) => b.points - a.points)
       .filter(isNear())
       .slice(0, MOST)

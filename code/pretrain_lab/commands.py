@@ -2,6 +2,10 @@
 """What can go wrong in a command that is nobody's bug, told in one line."""
 
 import errno
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn
 
 from safetensors import SafetensorError
 
@@ -21,3 +25,14 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"expected the package {error.name}: pip install {error.name}"
     return text
+
+
+def run_command(main: Callable[[], int]) -> NoReturn:
+    """Leave Python with a command's exit code, also where nobody reads on, as after `| head -1`."""
+    code = 0
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # at its end Python would try again, and say so
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)

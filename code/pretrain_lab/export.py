@@ -9,7 +9,7 @@ from pathlib import Path
 from pretrain.bert import BERT
 from pretrain.gpt import GPT
 from pretrain.t5 import T5
-from pretrain_lab.commands import REFUSED, one_line
+from pretrain_lab.commands import REFUSED, one_line, run_command
 from pretrain_lab.finetuning.sequence_classification import TextClassifier
 from pretrain_lab.finetuning.token_classification import WordTagger
 from pretrain_lab.hub.weights import to_huggingface
@@ -68,4 +68,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pretrain.bert import BERT
-from pretrain_lab.commands import REFUSED, one_line
+from pretrain_lab.commands import REFUSED, one_line, run_command
 from pretrain_lab.completion import complete, guesses
 from pretrain_lab.trained import load_trained
 
@@ -18,21 +18,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "n_tokens": given.n_tokens, "temperature": given.temperature, "top_k": given.top_k,
         "top_p": given.top_p, "greedy": given.greedy, "seed": given.seed, "report": _note,
     }  # fmt: skip
+    lines = []
     try:
         prompt = sys.stdin.read() if given.prompt == "-" else given.prompt
         model, tokenizer = load_trained(given.model)
         if isinstance(model, BERT):
             for place, best in enumerate(guesses(model, tokenizer, prompt, report=_note), start=1):
                 words = ", ".join(f"{token!r} {p:.2f}" for token, p in best)
-                print(f"[MASK] {place}: {words}")
+                lines.append(f"[MASK] {place}: {words}")
             settings["report"] = _nobody  # it was told already
-        print(complete(model, tokenizer, prompt, **settings))
+        lines.append(complete(model, tokenizer, prompt, **settings))
     except (ValueError, TypeError, *REFUSED) as error:
         sys.stderr.write(f"pretrain_lab.sample: {one_line(error)}\n")
         return 2
     except KeyboardInterrupt:
         sys.stderr.write("pretrain_lab.sample: stopped\n")
         return 1
+    print(*lines, sep="\n")
     return 0
 
 
@@ -73,4 +75,4 @@ def _nobody(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

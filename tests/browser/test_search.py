@@ -25,6 +25,15 @@ QUESTIONS = {
     "bert vs gpt": "07_worldview.html",
     "temperature": "04_gpt.html",
     "learning rate": "06_t5_behind.html#does-one-learning-rate-fit-t5",
+    "causal mask": "02_transformer_toolkit.html",
+    "[MASK]": "glossary.html#term-MASK",
+    "KV cache": "glossary.html#term-key-value-cache",
+    "in context learning": "glossary.html#term-in-context-learning",
+    "prefix LM": "glossary.html#term-prefix-language-model",
+    "pretraining": "glossary.html#term-pre-training",
+    "finetuning": "glossary.html#term-fine-tuning",
+    "overfitting": "glossary.html#term-overfitting",
+    "how many labels do I need": "08_advantage",
 }
 
 

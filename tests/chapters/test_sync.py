@@ -157,3 +157,9 @@ def test_solution_code_is_folded_in_jupyter(twin: Path):
 def test_unknown_chapter_is_named():
     with pytest.raises(store.ChapterError, match="no chapter starts with '99'"):
         store.twin_paths(only="99")
+
+
+def test_a_number_needs_no_zero():
+    assert [path.stem for path in store.twin_paths(only="4")] == [
+        path.stem for path in store.twin_paths(only="04")
+    ]

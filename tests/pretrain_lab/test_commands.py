@@ -2,6 +2,8 @@
 """The commands that use a model, and what stands behind them."""
 
 import errno
+import os
+import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
@@ -61,6 +63,20 @@ def test_a_gpt_writes_what_complete_gives(
         assert capsys.readouterr() == (expected, "")
     assert sample.main([str(folder / "gpt"), "river " * 40, "--greedy", "--n-tokens", "1"]) == 0
     assert capsys.readouterr().err.startswith("pretrain_lab.sample: the prompt has ")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_who_stops_reading_is_no_error(folder: Path, unbuffered: str) -> None:
+    """As in `python -m pretrain_lab.sample … | head -0`: no traceback, no word."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "pretrain_lab.sample", str(folder / "gpt"), "the old"]
+    done = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )  # fmt: skip
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_bert_lists_five_guesses_and_a_t5_answers(

@@ -162,7 +162,8 @@ def digest(value: object) -> str:
 
 
 def _matching(paths: list[Path], only: str) -> list[Path]:
-    """Keep the paths whose names start with a chapter's number or name."""
+    """Keep the paths whose names start with a chapter's number or name; 4 is 04."""
+    only = only.zfill(2) if only.isdecimal() else only
     found = [path for path in paths if path.name.startswith(only)]
     if only and not found:
         names = ", ".join(path.stem for path in paths) or "none yet"

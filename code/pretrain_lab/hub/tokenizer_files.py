@@ -2,10 +2,11 @@
 """Our tokenisers as the two files that `AutoTokenizer` reads, and back.
 
 tokenizer.json holds the pipeline of the `tokenizers` library, tokenizer_config.json the roles of
-the special tokens. As ours, the written tokeniser adds no special token by itself, and gives the
-same ids; unlike ours it reads the name of a special token in a text, such as [MASK], as that token,
-because the pipelines of `transformers` ask for it so, and where words begin with a space, a gap
-takes the space before it with it, as in `completion`. Left out: chat templates.
+the special tokens. The written tokeniser gives our ids, with three differences that the pipelines
+of `transformers` count on and that `completion` makes, too: the name of a special token in a text,
+such as [MASK], is that token; where words begin with a space, a gap takes the space before it with
+it; and a T5's inputs and targets end in </s>, as in its training (`add_special_tokens=False` leaves
+it out). Left out: chat templates.
 """
 
 import json
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 
 from pretrain_lab.checkpoints import AnyTokenizer
 from pretrain_lab.hub.files import read_json
@@ -43,12 +44,17 @@ def special_token_ids(tokenizer: AnyTokenizer) -> dict[str, int]:
 
 
 def tokenizer_files(
-    tokenizer: AnyTokenizer, *, max_len: int | None = None, with_segments: bool = False
+    tokenizer: AnyTokenizer,
+    *,
+    max_len: int | None = None,
+    with_segments: bool = False,
+    with_end: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Describe a tokeniser for `transformers`: the name of each file and the JSON in it.
 
     `max_len` is the model's longest text in tokens, None = no limit; `with_segments` lets the
-    tokeniser give token_type_ids too.
+    tokeniser give token_type_ids too; `with_end` lets it close each text with its "eos" token,
+    where the vocabulary has one.
     """
     roles = special_tokens(tokenizer)
     others = [tokenizer.tokens[i] for i in sorted(tokenizer.special_ids)]
@@ -62,7 +68,10 @@ def tokenizer_files(
     }
     if max_len is not None:
         config["model_max_length"] = max_len
-    return {TOKENIZER: _backend(tokenizer), TOKENIZER_CONFIG: config}
+    state = _backend(tokenizer)
+    if with_end and "eos" in roles:
+        state = _closing(state, roles["eos"])
+    return {TOKENIZER: state, TOKENIZER_CONFIG: config}
 
 
 def read_tokenizer(folder: str | Path) -> AnyTokenizer:
@@ -94,6 +103,18 @@ def _backend(tokenizer: AnyTokenizer) -> dict[str, Any]:
     backend.pre_tokenizer = pre_tokenizers.Split(Regex(_ANY_CHARACTER), "isolated")
     backend.decoder = decoders.Fuse()
     backend.add_special_tokens([AddedToken(name, special=True) for name in tokenizer.specials])
+    written: dict[str, Any] = json.loads(backend.to_str())
+    return written
+
+
+def _closing(state: dict[str, Any], name: str) -> dict[str, Any]:
+    """Let a tokeniser of the `tokenizers` library end each text in a special token."""
+    backend = Tokenizer.from_str(json.dumps(state))
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"$A {name}",
+        pair=f"$A {name} $B {name}",
+        special_tokens=[(name, backend.token_to_id(name))],
+    )
     written: dict[str, Any] = json.loads(backend.to_str())
     return written
 

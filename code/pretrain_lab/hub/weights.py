@@ -178,7 +178,12 @@ def to_huggingface(
         if tokenizer is not None:
             limit = getattr(backbone.config, "max_len", None)
             segments = getattr(backbone.config, "n_segments", 0) > 1
-            described |= tokenizer_files(tokenizer, max_len=limit, with_segments=segments)
+            described |= tokenizer_files(
+                tokenizer,
+                max_len=limit,
+                with_segments=segments,
+                with_end="decoder_start_token_id" in config,
+            )
         write_folder(Path(folder), state, described)
     where = None if folder is None else Path(folder)
     return Exported(config, state, where, tokenizer is not None)

@@ -14,7 +14,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from pretrain_lab.commands import REFUSED, one_line
+from pretrain_lab.commands import REFUSED, one_line, run_command
 from pretrain_lab.train import options
 from pretrain_lab.train.config import load_config, model_options
 from pretrain_lab.train.interrupts import Stopped
@@ -113,4 +113,4 @@ def _lines(section: type[options.Options], without: str = "") -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

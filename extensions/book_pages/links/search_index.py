@@ -37,6 +37,12 @@ ALIASES = {
     "icl": "in-context",
     "peft": "parameter efficient",
     "ffn": "feed-forward",
+    "kv": "key value",
+    "pretraining": "pre-training",
+    "pretrained": "pre-trained",
+    "finetuning": "fine-tuning",
+    "finetune": "fine-tuning",
+    "finetuned": "fine-tuned",
 }
 """What a short word also means."""
 ASKED_FOR = {

@@ -66,6 +66,18 @@ def test_a_gap_takes_its_space_with_it_as_in_complete(tmp_path: Path) -> None:
         assert ("".join(before), "".join(after)) == ("not to", " be")
 
 
+@pytest.mark.parametrize("kind", ["characters of a T5", "bpe", "byte-bpe", "unigram"])
+def test_what_a_t5_reads_is_closed_as_in_its_training(tmp_path: Path, kind: str) -> None:
+    """`</s>` stands behind every text, and can be left out; back to ours, it is not added."""
+    ours = TOKENIZERS[kind]
+    theirs = AutoTokenizer.from_pretrained(write(tmp_path, ours, with_end=True))
+    for text in TEXTS:
+        ids = ours.encode(text).tolist()
+        assert theirs(text)["input_ids"] == [*ids, ours.tokens.index("</s>")]
+        assert theirs(text, add_special_tokens=False)["input_ids"] == ids
+        assert read_tokenizer(tmp_path).encode(text).tolist() == ids
+
+
 @pytest.mark.parametrize("kind", TOKENIZERS)
 def test_back_to_ours_also_after_transformers_saved_it(tmp_path: Path, kind: str) -> None:
     """The same kind, the same tokens in the same order, the same ids."""
