@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from pretrain_lab.paths import ROOT
 
@@ -174,6 +176,17 @@ def test_pins_hold_on_every_system():
     for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             assert re.match(r"[\w.-]+==[\w.]+\s", f"{line} "), line  # no +cpu, no address
+
+
+def test_pins_accept_every_python_that_the_readme_promises():
+    promised = re.search(r"Python (\d+\.\d+) or newer", (ROOT / "README.md").read_text("utf-8"))[1]
+    refused = {
+        one.name: needed
+        for one in distributions()
+        if (needed := one.metadata["Requires-Python"])
+        and not SpecifierSet(needed).contains(f"{promised}.0")
+    }
+    assert refused == {}
 
 
 def test_make_help_lists_every_command():
