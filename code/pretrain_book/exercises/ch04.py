@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checkers of chapter 4: the objective, top-p, its gradient, context, typical tokens.
-
-Checker of chapter 4, second part: the causal objective, one step at a time.
-"""
+"""Checkers of chapter 4: the objective, top-p, its gradient, context, positions, typical tokens."""
 
 import math
 from collections.abc import Callable
@@ -12,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrain_book.exercises.answer_types import Function, Number, Numbers
+from pretrain_book.exercises.answer_types import Choice, Function, Number, Numbers
 from pretrain_book.exercises.grader import Checker, Part, single_answer
 from pretrain_book.exercises.predicates import (
     Mistake,
     acts_like,
+    between,
     equals,
     nats_for_bits,
     near,
@@ -319,6 +317,44 @@ def _gain(low: int, high: int, tolerance: float, counted: float | None) -> Part:
     return Part(Number("bits per character"), right, tuple(mistakes), default_hint)
 
 
+def positions() -> Checker:
+    """Train a GPT of one block without positions, and say what it still knows of the order."""
+    bits = {
+        "with": ((2.8, 3.15), (3.25, 3.56), "that is without positions; are the two swapped?"),
+        "without": ((3.25, 3.56), (2.8, 3.15), "did that model have positions? Set them to zero."),
+    }
+    parts = {
+        name: Part(
+            Number("bits per character"),
+            between(*right),
+            (
+                Mistake(between(*other), hint),
+                Mistake(
+                    between(right[0] * math.log(2), right[1] * math.log(2)),
+                    "that is in nats, from the natural logarithm. Bits take the logarithm to base "
+                    "2.",
+                ),
+            ),
+            "train it for 800 steps, and ask `bits_of`.",
+        )
+        for name, (right, other, hint) in bits.items()
+    }
+    parts["b"] = Part(
+        Choice(("yes", "no")),
+        equals("no"),
+        (),
+        "which of the keys and values say where a character stood?",
+    )
+    parts["c"] = Part(
+        Choice(("yes", "no")),
+        equals("yes"),
+        (),
+        "which characters does the state of the tenth position depend on?",
+    )
+    explanation = "A causal mask brings in the order, but only from the second block on."
+    return Checker("ex-gpt-positions", "experiment", parts, explanation)
+
+
 def _entropy(probs: NDArray[np.float64]) -> float:
     """Compute the entropy in nats."""
     return float(-(probs * np.log(probs)).sum())
@@ -357,5 +393,6 @@ CHECKERS = {
     "ex-gpt-objective": objective,
     "ex-gpt-gradient": gradient,
     "ex-gpt-context": context,
+    "ex-gpt-positions": positions,
     "ex-gpt-typical": typical,
 }

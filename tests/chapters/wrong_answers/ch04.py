@@ -6,6 +6,7 @@ import math
 from wrong_answers import Planted, but
 
 TOP_P = {"a": [0.588, 0.235, 0.176, 0, 0], "b": 4}
+POSITIONS = {"with": 2.98, "without": 3.44, "b": "no", "c": "yes"}
 CONTEXT = {"1 to 4": 1.28, "4 to 16": 0.17, "16 to 120": 0.04}
 OBJECTIVE = {
     "text": 1 / 2 * 1 / 4 * 1 / 2,
@@ -110,6 +111,19 @@ PLANTED = {
             (but(TOP_P, b=1), "square roots"),
         ),
         (but(TOP_P, a=[0.59, 0.24, 0.18, 0, 0]),),
+    ),
+    "ex-gpt-positions": Planted(
+        POSITIONS,
+        (
+            (POSITIONS | {"with": 3.44}, "swapped"),
+            (POSITIONS | {"with": 2.07}, "in nats"),
+            (POSITIONS | {"with": 4.7}, "800 steps"),
+            (but(POSITIONS, without=2.98), "Set them to zero"),
+            (but(POSITIONS, without=2.39), "in nats"),
+            (but(POSITIONS, without=4.7), "800 steps"),
+            (but(POSITIONS, b="yes"), "which of the keys"),
+            (but(POSITIONS, c="no"), "the tenth position"),
+        ),
     ),
     "ex-gpt-gradient": Planted(
         GRADIENT,
