@@ -94,6 +94,19 @@ def test_bad_input_is_named(visit: Visitor, expression: str, complaint: str):
     assert complaint in run_rules(page, caught)
 
 
+@pytest.mark.parametrize(
+    ("typed", "shown", "word"),
+    [
+        (" Don’t!! ", "Don’t", "don't"),
+        ("“good”,", "good", "good"),
+        ("well-known.", "well-known", "well-known"),
+    ],
+)
+def test_marks_around_a_word_do_not_count(visit: Visitor, typed: str, shown: str, word: str):
+    read = run_rules(visit(PAGES["fill-blank"]).page, "g.readWord(a)", typed)
+    assert read == {"shown": shown, "word": word}
+
+
 def test_every_word_of_the_vocabulary_can_be_looked_up(visit: Visitor):
     page = visit(PAGES["fill-blank"]).page
     data = game("fill_blank")

@@ -25,13 +25,13 @@ export function sharesOfTries(guesses) {
 }
 
 /**
- * Read a word that a reader typed.
+ * Read a word that a reader typed; marks before and after it do not count.
  * @param {string} typed
  * @returns {{shown: string, word: string}} As it was typed, and as the vocabulary would have it.
  * @throws {RangeError} It is not one word.
  */
 export function readWord(typed) {
-  const shown = typed.trim();
+  const shown = typed.replace(/^[\s\p{P}]+|[\s\p{P}]+$/gu, "") || typed.trim();
   if (!/^\p{L}[\p{L}\p{M}'’-]*$/u.test(shown)) {
     throw new RangeError(shown ? `Expected one word, got “${shown}”.` : "Type a word first.");
   }
